@@ -1,0 +1,70 @@
+"""The blind door. Every page, export and route that shows a label, gold or a verdict comes through here.
+
+A grader gets back their own rows only (`own_round`, `own_assignment`). Labels of others, agreement, gold and
+verdicts are for leads (`labels_of`), and closed even to a lead while that lead has unfinished assignments:
+a person who still grades must not see what others said.
+"""
+
+from django.http import Http404
+
+from annotate.models import Assignment, Grader, Round
+from evalsets.access import GRADER, LEAD, has_role, version_of
+from evalsets.models import EvalSetVersion
+
+
+class ClosedWhileGrading(Exception):
+    """Raised instead of showing labels to somebody with unfinished assignments in that round."""
+
+    def __init__(self, rounds):
+        self.rounds = rounds
+        super().__init__("closed while you have unfinished assignments")
+
+
+def unfinished_rounds(person, version: EvalSetVersion):
+    """The rounds of this version in which the person still has something to grade (open or paused)."""
+    return Round.objects.filter(
+        version=version,
+        state__in=[Round.State.OPEN, Round.State.PAUSED],
+        assignments__grader__person=person,
+        assignments__state=Assignment.State.PENDING,
+    ).distinct()
+
+
+def labels_of(person, slug, number) -> EvalSetVersion:
+    """The version, for a lead who may see everything said about it; 404 for others, closed while grading."""
+    version = version_of(person, slug, number, LEAD)
+    blocking = list(unfinished_rounds(person, version))
+    if blocking:
+        raise ClosedWhileGrading(blocking)
+    return version
+
+
+def own_round(person, round_id) -> tuple[Round, Grader]:
+    """The round and the person's own grader in it; 404 unless they are assigned to it."""
+    round = (
+        Round.objects.select_related("version__evalset", "rubric_version__rubric")
+        .exclude(kind=Round.Kind.IMPORTED)
+        .filter(pk=round_id)
+        .first()
+    )
+    if round is None or not has_role(person, round.version.evalset, GRADER):
+        raise Http404
+    grader = Grader.objects.filter(
+        evalset=round.version.evalset, person=person, assignments__round=round
+    ).first()
+    if grader is None:
+        raise Http404
+    return round, grader
+
+
+def own_assignment(person, round_id, assignment_id) -> Assignment:
+    """One of the person's own assignments; anything else does not exist for them."""
+    round, grader = own_round(person, round_id)
+    assignment = (
+        Assignment.objects.select_related("response__item", "round__version__evalset", "grader")
+        .filter(pk=assignment_id, round=round, grader=grader)
+        .first()
+    )
+    if assignment is None:
+        raise Http404
+    return assignment

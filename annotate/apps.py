@@ -1,0 +1,11 @@
+from django.apps import AppConfig
+
+from annotate.triggers import history_rules
+from evalsets.triggers import keep
+
+
+class AnnotateConfig(AppConfig):
+    name = "annotate"
+
+    def ready(self):
+        keep(self, history_rules)

@@ -1,0 +1,18 @@
+from django.shortcuts import render
+
+from annotate.access import ClosedWhileGrading
+
+
+class ClosedWhileGradingMiddleware:
+    """Answers ClosedWhileGrading, wherever it is raised, with the page that says why."""
+
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        return self.get_response(request)
+
+    def process_exception(self, request, exception):
+        if not isinstance(exception, ClosedWhileGrading):
+            return None
+        return render(request, "annotate/closed.html", {"rounds": exception.rounds}, status=403)

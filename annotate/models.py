@@ -1,0 +1,344 @@
+"""What people say about the targets: a claim (its grounding) or a whole response (its abstention)."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from evalsets.labels import ABSTENTION, GROUNDING
+from evalsets.models import Claim, EvalSet, EvalSetVersion, Response, SystemRun
+
+LABEL_FITS_DIMENSION = Q(dimension="grounding", claim__isnull=False, label__in=GROUNDING) | Q(
+    dimension="abstention", claim__isnull=True, label__in=ABSTENTION
+)
+
+
+def one_per_target(name, *fields):
+    """A unique constraint over a target; NULL claims are not equal to each other, hence two partial ones."""
+    return [
+        models.UniqueConstraint(
+            fields=[*fields, "claim"], condition=Q(claim__isnull=False), name=f"{name}_once_per_claim"
+        ),
+        models.UniqueConstraint(
+            fields=[*fields, "response"], condition=Q(claim__isnull=True), name=f"{name}_once_per_response"
+        ),
+    ]
+
+
+class Grader(models.Model):
+    """A person who labels. Imported graders have a name and no log-in."""
+
+    evalset = models.ForeignKey(EvalSet, on_delete=models.PROTECT, related_name="graders")
+    name = models.CharField(max_length=200)
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="graders"
+    )
+    number = models.PositiveIntegerField()  # the pseudonym in exports: "grader 3"
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["evalset", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["evalset", "name"], name="grader_name_once"),
+            models.UniqueConstraint(fields=["evalset", "number"], name="grader_number_once"),
+            models.UniqueConstraint(
+                fields=["evalset", "person"], condition=Q(person__isnull=False), name="grader_person_once"
+            ),
+        ]
+
+    def __str__(self):
+        return self.name
+
+    @property
+    def pseudonym(self):
+        return f"grader {self.number}"
+
+
+class Rubric(models.Model):
+    evalset = models.ForeignKey(EvalSet, on_delete=models.PROTECT, related_name="rubrics")
+    name = models.CharField(max_length=200)
+    is_imported = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["evalset", "name"], name="rubric_name_once")]
+
+    def __str__(self):
+        return self.name
+
+
+class RubricVersion(models.Model):
+    rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, related_name="versions")
+    number = models.PositiveIntegerField()
+    decisions = models.TextField(blank=True)  # written once, such as: literal text or implied reading
+    reference_based = models.BooleanField(default=False)
+    sha256 = models.CharField(max_length=64)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["rubric", "number"]
+        constraints = [models.UniqueConstraint(fields=["rubric", "number"], name="rubric_number_once")]
+
+    def __str__(self):
+        return "imported" if self.rubric.is_imported else f"{self.rubric} {self.number}"
+
+
+class Dimension(models.Model):
+    """One question asked of a target. `labels`: [{name, key, definition, examples: [text, text]}] in fixed order."""
+
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="dimensions")
+    name = models.CharField(max_length=30)
+    target = models.CharField(max_length=10, choices=[("claim", _("claim")), ("response", _("response"))])
+    question = models.TextField()
+    labels = models.JSONField()
+    position = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        ordering = ["rubric_version", "position"]
+        constraints = [models.UniqueConstraint(fields=["rubric_version", "name"], name="dimension_once")]
+
+    def __str__(self):
+        return self.name
+
+
+class Round(models.Model):
+    class Kind(models.TextChoices):
+        FIRST = "first", _("first grading")
+        SECOND_LOOK = "second_look", _("second look")
+        IMPORTED = "imported", _("imported labels")
+
+    class State(models.TextChoices):
+        OPEN = "open", _("open")
+        PAUSED = "paused", _("paused")
+        CLOSED = "closed", _("closed")
+
+    version = models.ForeignKey(EvalSetVersion, on_delete=models.PROTECT, related_name="rounds")
+    number = models.PositiveIntegerField()
+    kind = models.CharField(max_length=12, choices=Kind.choices, default=Kind.FIRST)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.OPEN)
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="rounds")
+    runs = models.ManyToManyField(SystemRun, related_name="rounds")
+    overlap = models.PositiveIntegerField(null=True)  # how many responses are graded twice; null: all
+    seed = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["version", "number"]
+        constraints = [models.UniqueConstraint(fields=["version", "number"], name="round_number_once")]
+
+    def __str__(self):
+        return f"{self.version} round {self.number}"
+
+
+class Assignment(models.Model):
+    """One grader's slot for one response. Created when the round opens; never a lock."""
+
+    class State(models.TextChoices):
+        PENDING = "pending", _("pending")
+        DONE = "done", _("done")
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="assignments")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="assignments")
+    grader = models.ForeignKey(Grader, on_delete=models.PROTECT, related_name="assignments")
+    slot = models.PositiveSmallIntegerField()
+    order = models.PositiveIntegerField()
+    skips = models.PositiveIntegerField(default=0)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.PENDING)
+    done_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["round", "grader", "order"]
+        indexes = [models.Index(fields=["round", "grader", "state", "order"], name="assignment_queue")]
+        constraints = [
+            models.UniqueConstraint(fields=["round", "response", "grader"], name="assignment_once"),
+            models.UniqueConstraint(fields=["round", "response", "slot"], name="assignment_slot_once"),
+        ]
+
+    def __str__(self):
+        return f"{self.grader}: {self.response}"
+
+
+class Annotation(models.Model):
+    """The current label of one grader for one target; AnnotationEvent keeps how it came to be."""
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="annotations")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="annotations")
+    claim = models.ForeignKey(
+        Claim, on_delete=models.PROTECT, null=True, blank=True, related_name="annotations"
+    )
+    dimension = models.CharField(max_length=30)
+    grader = models.ForeignKey(Grader, on_delete=models.PROTECT, related_name="annotations")
+    label = models.CharField(max_length=30)
+    note = models.TextField(blank=True)
+    milliseconds = models.PositiveIntegerField(null=True, blank=True)  # time on this target before the key
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["round", "dimension", "response"], name="annotation_by_target")]
+        constraints = [
+            *one_per_target("annotation", "round", "dimension", "grader"),
+            models.CheckConstraint(condition=LABEL_FITS_DIMENSION, name="annotation_label_fits"),
+        ]
+
+    def __str__(self):
+        return f"{self.dimension}: {self.label}"
+
+
+class AnnotationEvent(models.Model):
+    """Append-only. `key` makes a repeated submit the same submit."""
+
+    class Action(models.TextChoices):
+        LABELLED = "labelled", _("labelled")
+        CHANGED = "changed", _("changed")
+        TAKEN_BACK = "taken_back", _("taken back")
+        IMPORTED = "imported", _("imported")
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="events")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="+")
+    claim = models.ForeignKey(Claim, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    dimension = models.CharField(max_length=30)
+    grader = models.ForeignKey(Grader, on_delete=models.PROTECT, related_name="events")
+    action = models.CharField(max_length=12, choices=Action.choices)
+    label = models.CharField(max_length=30)
+    note = models.TextField(blank=True)
+    milliseconds = models.PositiveIntegerField(null=True, blank=True)
+    key = models.UUIDField(null=True, blank=True)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["round", "grader", "-id"], name="event_latest_of_grader")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["grader", "key"], condition=Q(key__isnull=False), name="event_key_once"
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.action} {self.label}"
+
+
+class Flag(models.Model):
+    """A grader's "look at this", seen by its author and the lead only."""
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="flags")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="flags")
+    claim = models.ForeignKey(Claim, on_delete=models.PROTECT, null=True, blank=True, related_name="flags")
+    grader = models.ForeignKey(Grader, on_delete=models.PROTECT, related_name="flags")
+    note = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = one_per_target("flag", "round", "grader")
+
+    def __str__(self):
+        return self.note
+
+
+class ClaimSplit(models.Model):
+    """A proposal to judge a half-supported claim part by part. Accepting it adds child claims."""
+
+    class State(models.TextChoices):
+        PROPOSED = "proposed", _("proposed")
+        ACCEPTED = "accepted", _("accepted")
+        DECLINED = "declined", _("declined")
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="splits")
+    claim = models.ForeignKey(Claim, on_delete=models.PROTECT, related_name="splits")
+    grader = models.ForeignKey(Grader, on_delete=models.PROTECT, null=True, blank=True, related_name="splits")
+    parts = models.JSONField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PROPOSED)
+    created_at = models.DateTimeField(auto_now_add=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["round", "claim", "grader"], name="split_once_per_grader"),
+            models.UniqueConstraint(
+                fields=["claim"], condition=Q(state="accepted"), name="split_accepted_once"
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.claim}: {len(self.parts)}"
+
+
+class Adjudication(models.Model):
+    """The lead's decision. Append-only: the latest row of a target holds."""
+
+    class Reason(models.TextChoices):
+        AMBIGUOUS_TEXT = "ambiguous_text", _("the text is ambiguous")
+        GUIDELINE_GAP = "guideline_gap", _("the rubric has a gap")
+        ANNOTATOR_ERROR = "annotator_error", _("a grader slipped")
+        EDGE_CASE = "edge_case", _("an edge case")
+        SUBJECTIVE = "subjective_disagreement", _("a matter of judgement")
+        SPLIT = "split", _("half supported: split")
+        OTHER = "other", _("other")
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="adjudications")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="adjudications")
+    claim = models.ForeignKey(
+        Claim, on_delete=models.PROTECT, null=True, blank=True, related_name="adjudications"
+    )
+    dimension = models.CharField(max_length=30)
+    label = models.CharField(max_length=30)
+    reason = models.CharField(max_length=24, choices=Reason.choices)
+    note = models.TextField(blank=True)
+    judge_seen = models.BooleanField(
+        default=False
+    )  # gold decided with a verdict in view does not count for it
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["round", "dimension", "response"], name="adjudication_by_target")]
+        constraints = [models.CheckConstraint(condition=LABEL_FITS_DIMENSION, name="adjudication_label_fits")]
+
+    def __str__(self):
+        return f"{self.dimension}: {self.label}"
+
+
+class GoldLabel(models.Model):
+    """What holds after agreement or adjudication; written in the transaction that settles the target."""
+
+    class Source(models.TextChoices):
+        AGREED = "agreed", _("agreed")
+        ADJUDICATED = "adjudicated", _("adjudicated")
+        SINGLE = "single", _("single")
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="gold")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="gold")
+    claim = models.ForeignKey(Claim, on_delete=models.PROTECT, null=True, blank=True, related_name="gold")
+    dimension = models.CharField(max_length=30)
+    label = models.CharField(max_length=30)
+    source = models.CharField(max_length=12, choices=Source.choices)
+    adjudication = models.ForeignKey(
+        Adjudication, on_delete=models.PROTECT, null=True, blank=True, related_name="gold"
+    )
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            *one_per_target("gold", "round", "dimension"),
+            models.CheckConstraint(condition=LABEL_FITS_DIMENSION, name="gold_label_fits"),
+            models.CheckConstraint(
+                condition=Q(source="adjudicated", adjudication__isnull=False)
+                | (~Q(source="adjudicated") & Q(adjudication__isnull=True)),
+                name="gold_adjudicated_has_adjudication",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.dimension}: {self.label} ({self.source})"

@@ -1,0 +1,193 @@
+"""How far a judge goes: judges, their runs and verdicts, and the frozen calibration reports."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from annotate.models import Round, RubricVersion, one_per_target
+from evalsets.labels import ABSTENTION, GROUNDING
+from evalsets.models import Claim, EvalSet, EvalSetVersion, Response, SystemRun
+
+
+class Judge(models.Model):
+    """Immutable: another model, address, prompt or parameter is another judge."""
+
+    class Kind(models.TextChoices):
+        OPENAI = "openai", _("LLM behind an OpenAI-compatible address")
+        LEXICAL = "lexical-baseline", _("lexical baseline")
+        PHRASES = "phrase-matcher", _("phrase matcher")
+        IMPORTED = "imported", _("imported verdicts")
+
+    evalset = models.ForeignKey(EvalSet, on_delete=models.PROTECT, related_name="judges")
+    name = models.CharField(max_length=200)
+    kind = models.CharField(max_length=20, choices=Kind.choices)
+    model = models.CharField(max_length=300, blank=True)
+    provider = models.CharField(max_length=300, blank=True)
+    family = models.CharField(max_length=300, blank=True)
+    base_url = models.CharField(max_length=500, blank=True)
+    api_key_variable = models.CharField(max_length=100, blank=True)  # the name of an environment variable
+    prompt_version = models.CharField(max_length=50, blank=True)
+    parameters = models.JSONField(default=dict, blank=True)
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["evalset", "pk"]
+        constraints = [models.UniqueConstraint(fields=["evalset", "name"], name="judge_name_once")]
+
+    def __str__(self):
+        return self.name
+
+
+class JudgeRun(models.Model):
+    class State(models.TextChoices):
+        RUNNING = "running", _("running")
+        STOPPED = "stopped", _("stopped")
+        COMPLETE = "complete", _("complete")
+
+    class Origin(models.TextChoices):
+        RUN = "run", _("run here")
+        IMPORTED = "imported", _("imported")
+
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
+    version = models.ForeignKey(EvalSetVersion, on_delete=models.PROTECT, related_name="judge_runs")
+    number = models.PositiveIntegerField()
+    origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.RUN)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
+    system_runs = models.ManyToManyField(SystemRun, related_name="judge_runs")
+    rubric_version = models.ForeignKey(
+        RubricVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="judge_runs"
+    )
+    dimensions = models.JSONField(default=list)
+    repeats = models.PositiveSmallIntegerField(default=1)
+    # What was asked for: provider, base URL, model, prompt hash, rubric version, label set, parameters, parser.
+    requested = models.JSONField(default=dict)
+    requested_fingerprint = models.CharField(max_length=64, blank=True)
+    use_cache = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["version", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["version", "number"], name="judge_run_number_once"),
+            models.CheckConstraint(
+                condition=Q(origin="imported", requested_fingerprint="")
+                | (Q(origin="run") & ~Q(requested_fingerprint="")),
+                name="judge_run_has_fingerprint_unless_imported",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.judge} run {self.number}"
+
+
+VERDICT_LABEL_FITS = Q(dimension="grounding", claim__isnull=False, label__in=("", *GROUNDING)) | Q(
+    dimension="abstention", claim__isnull=True, label__in=("", *ABSTENTION)
+)
+
+
+class Verdict(models.Model):
+    """One call's outcome. It has a label or a failure kind, never both: unscored is not wrong."""
+
+    class State(models.TextChoices):
+        PENDING = "pending", _("pending")
+        CLAIMED = "claimed", _("under way")
+        VALID = "valid", _("valid")
+        FAILED = "failed", _("failed")
+
+    class Failure(models.TextChoices):
+        RATE_LIMITED = "rate_limited", _("rate limited (429)")
+        SERVER_ERROR = "server_error", _("server error (5xx)")
+        TIMEOUT = "timeout", _("no answer in time")
+        UNREACHABLE = "unreachable", _("address not reachable")
+        REJECTED = "rejected", _("request rejected (4xx)")
+        TRUNCATED = "truncated", _("answer cut short")
+        REFUSED = "refused", _("the judge refused")
+        INVALID_JSON = "invalid_json", _("not the JSON asked for")
+        OFF_MENU = "off_menu", _("a label that was not offered")
+        EMPTY_ANSWER = "empty_answer", _("empty answer")
+        INTERNAL = "internal", _("internal error")
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.PROTECT, related_name="verdicts")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="verdicts")
+    claim = models.ForeignKey(Claim, on_delete=models.PROTECT, null=True, blank=True, related_name="verdicts")
+    dimension = models.CharField(max_length=30)
+    run_index = models.PositiveSmallIntegerField(default=1)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.PENDING)
+    label = models.CharField(max_length=30, blank=True)
+    failure = models.CharField(max_length=16, choices=Failure.choices, blank=True)
+    detail = models.TextField(blank=True)
+    raw_output = models.TextField(blank=True)
+    resolved_model = models.CharField(max_length=300, blank=True)
+    effective_parameters = models.JSONField(default=dict)
+    input_sha256 = models.CharField(max_length=64, blank=True)
+    from_cache = models.BooleanField(default=False)
+    prompt_tokens = models.PositiveIntegerField(null=True)
+    completion_tokens = models.PositiveIntegerField(null=True)
+    milliseconds = models.PositiveIntegerField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    claim_token = models.UUIDField(
+        null=True
+    )  # who holds the lease; a late answer with another token is dropped
+    lease_until = models.DateTimeField(null=True)
+    not_before = models.DateTimeField(null=True)  # back-off after a retryable failure
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["run", "state"], name="verdict_by_state"),
+            models.Index(fields=["state", "lease_until"], name="verdict_sweep"),
+        ]
+        constraints = [
+            *one_per_target("verdict", "run", "dimension", "run_index"),
+            models.CheckConstraint(condition=VERDICT_LABEL_FITS, name="verdict_label_fits"),
+            models.CheckConstraint(
+                condition=(Q(state="valid", failure="") & ~Q(label=""))
+                | (Q(state="failed", label="") & ~Q(failure=""))
+                | Q(state__in=["pending", "claimed"], label="", failure=""),
+                name="verdict_label_or_failure",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.dimension}: {self.label or self.failure or self.state}"
+
+
+class CalibrationReport(models.Model):
+    """A frozen record of one judge run against one round. Append-only."""
+
+    judge_run = models.ForeignKey(JudgeRun, on_delete=models.PROTECT, related_name="reports")
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="reports")
+    dimension = models.CharField(max_length=30)
+    number = models.PositiveIntegerField()
+    gate_state = models.CharField(max_length=20)
+    payload = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["judge_run", "number"]
+        constraints = [models.UniqueConstraint(fields=["judge_run", "number"], name="report_number_once")]
+
+    def __str__(self):
+        return f"{self.judge_run} report {self.number}"
+
+
+class WorkerSighting(models.Model):
+    """When a worker last did anything, so that a page can say that none is running."""
+
+    name = models.CharField(max_length=200, unique=True)
+    seen_at = models.DateTimeField()
+
+    def __str__(self):
+        return self.name

@@ -1,0 +1,5 @@
+from evalsets.triggers import append_only
+
+
+def report_rules():
+    return append_only("calibration_calibrationreport")

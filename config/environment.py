@@ -1,0 +1,67 @@
+"""Reading settings from the environment; a wrong value stops the start with its name."""
+
+import os
+import secrets
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def flag(name: str, *, default: bool) -> bool:
+    value = os.environ.get(name, "").strip().lower()
+    if value == "":
+        return default
+    if value in ("1", "true", "yes", "on"):
+        return True
+    if value in ("0", "false", "no", "off"):
+        return False
+    raise ImproperlyConfigured(f"{name} must be 1 or 0 (true/false), not {value!r}.")
+
+
+def whole_number(name: str, *, default: int, least: int = 1) -> int:
+    value = os.environ.get(name, "").strip()
+    if value == "":
+        return default
+    if not value.isascii() or not value.isdigit() or int(value) < least:
+        raise ImproperlyConfigured(f"{name} must be a whole number of at least {least}, not {value!r}.")
+    return int(value)
+
+
+def data_dir(default: Path) -> Path:
+    path = Path(os.environ.get("DATA_DIR") or default).resolve()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ImproperlyConfigured(f"DATA_DIR {str(path)!r} cannot be used: {error.strerror}.") from error
+    return path
+
+
+def public_url() -> str:
+    value = os.environ.get("PUBLIC_URL", "").strip().rstrip("/")
+    if value == "":
+        return ""
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
+        raise ImproperlyConfigured(
+            f"PUBLIC_URL must look like https://touchstone.example.org (scheme, host, no path), not {value!r}."
+        )
+    return value
+
+
+def secret_key(folder: Path) -> str:
+    """The key from SECRET_KEY, else one made for this installation and kept beside its data."""
+    given = os.environ.get("SECRET_KEY", "")
+    if given:
+        if len(given) < 32:
+            raise ImproperlyConfigured("SECRET_KEY must have at least 32 characters.")
+        return given
+    path = folder / "secret-key"
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return path.read_text().strip()
+    with os.fdopen(descriptor, "w") as handle:
+        key = secrets.token_urlsafe(50)
+        handle.write(key)
+    return key
