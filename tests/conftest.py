@@ -1,0 +1,134 @@
+"""Fixtures that every test may use; the servers behind some of them are in tests/services.py."""
+
+import os
+from pathlib import Path
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db.backends.sqlite3.operations import DatabaseOperations
+from django.test import TransactionTestCase
+
+os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # Playwright's sync API runs inside an event loop
+
+pytest_plugins = ["tests.services"]
+
+DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_reset_sequences"}
+
+
+# Running the database tests a second time, on PostgreSQL
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--only-database",
+        action="store_true",
+        help="only the tests that use Django's test database (for a second run on another database)",
+    )
+
+
+def _uses_database(item: pytest.Item) -> bool:
+    if item.get_closest_marker("own_database"):
+        return False
+    if item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ())):
+        return True
+    of_class = getattr(item, "cls", None)
+    return isinstance(of_class, type) and issubclass(of_class, TransactionTestCase)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--only-database"):
+        return
+    wanted = [item for item in items if _uses_database(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(wanted)])
+    items[:] = wanted
+
+
+# SQLite empties tables by DELETE, which the triggers on frozen and append-only rows rightly refuse
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _flush_lifts_triggers() -> None:
+    flush = DatabaseOperations.execute_sql_flush
+
+    def flush_without_triggers(self: DatabaseOperations, sql_list: list[str]) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+            triggers = cursor.fetchall()
+            for name, _ in triggers:
+                cursor.execute(f"DROP TRIGGER {self.quote_name(name)}")
+            try:
+                flush(self, sql_list)
+            finally:
+                for _, statement in triggers:
+                    cursor.execute(statement)
+
+    DatabaseOperations.execute_sql_flush = flush_without_triggers
+
+
+# Test machines may have real data sets in a folder `shared` beside the checkout
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    folder = Path(os.environ.get("TOUCHSTONE_SHARED") or Path(__file__).resolve().parents[2] / "shared")
+    if not folder.is_dir():
+        pytest.skip(f"the shared test data are not on this machine ({folder} is missing)")
+    return folder
+
+
+# The four roles of one eval set, whose rights are stated here once
+
+
+@pytest.fixture
+def person(db):
+    """Makes a person who may log in: person("ada")."""
+
+    def make(username: str):
+        return get_user_model().objects.create_user(username, password=f"{username}-password")
+
+    return make
+
+
+@pytest.fixture
+def evalset(db):
+    from evalsets.models import EvalSet
+
+    return EvalSet.objects.create(slug="roles", name="Roles")
+
+
+@pytest.fixture
+def member(person, evalset):
+    """Makes a person with the given roles in the eval set of the test."""
+    from evalsets.models import Membership
+
+    def make(username: str, *roles: str):
+        someone = person(username)
+        for role in roles:
+            Membership.objects.create(person=someone, evalset=evalset, role=role)
+        return someone
+
+    return make
+
+
+@pytest.fixture
+def lead(member):
+    """May do everything in the eval set except grade."""
+    return member("lead", "lead")
+
+
+@pytest.fixture
+def grader_a(member):
+    """May grade what is assigned, and see nobody else's labels."""
+    return member("grader_a", "grader")
+
+
+@pytest.fixture
+def grader_b(member):
+    """As grader_a."""
+    return member("grader_b", "grader")
+
+
+@pytest.fixture
+def stranger(person):
+    """Logged in, but of no role here: 404 everywhere."""
+    return person("stranger")

@@ -1,0 +1,162 @@
+"""The application's own processes (web server, worker, clock), started for a test as in production."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from django.conf import settings
+from django.db import connection
+
+from tests.servers import free_port
+
+START_SECONDS = 60
+
+
+@dataclass
+class AppProcess:
+    """A child in a session of its own, so that killing it never touches the test run."""
+
+    command: list[str]
+    environment: dict[str, str]
+    log: Path
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command,
+                cwd=settings.BASE_DIR,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def output(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    @property
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+    def kill(self) -> None:
+        """SIGKILL to the process and all its children: nothing is cleaned up."""
+        self._signal(signal.SIGKILL)
+        self.process.wait(10)
+
+    def stop(self, seconds: float = 15) -> int:
+        """SIGTERM, and SIGKILL when that is not heeded; the exit code."""
+        if self.running:
+            self.process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(seconds)
+        self._signal(signal.SIGKILL)
+        return self.process.wait(10)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+    def wait_for_output(self, text: str, seconds: float = START_SECONDS) -> None:
+        deadline = time.monotonic() + seconds
+        while text not in self.output:
+            if not self.running:
+                raise AssertionError(f"{self.command} ended with {self.process.returncode}:\n{self.output}")
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{self.command} did not print {text!r} in {seconds} s:\n{self.output}")
+            time.sleep(0.05)
+
+
+@dataclass
+class WebServer(AppProcess):
+    url: str = ""
+
+    def wait_until_healthy(self, seconds: float = START_SECONDS) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if not self.running:
+                break
+            if self._is_healthy():
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"{self.url}/healthz did not answer:\n{self.output}")
+
+    def _is_healthy(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/healthz", timeout=5) as answer:
+                return answer.status == 200
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return False
+
+
+def current_database_url() -> str:
+    """The address of the database that this test uses, for a process started beside it."""
+    wanted = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{quote(str(wanted['NAME']))}"
+    account = f"{quote(wanted['USER'])}:{quote(wanted['PASSWORD'])}".rstrip(":")
+    return f"postgres://{account}@{wanted['HOST']}:{wanted['PORT']}/{wanted['NAME']}"
+
+
+def app_environment(data_dir: Path, **variables: str) -> dict[str, str]:
+    """The environment of a child: nothing of the surrounding test settings but what is named."""
+    kept = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
+    return {
+        **kept,
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "TOUCHSTONE_TESTING": "1",
+        "DATA_DIR": str(data_dir),
+        "PYTHONUNBUFFERED": "1",
+        **variables,
+    }
+
+
+OWN_VARIABLES = {
+    "CELERY_BROKER_URL",
+    "DATABASE_URL",
+    "DATA_DIR",
+    "DEBUG",
+    "JUDGE_API_KEY",
+    "JUDGE_BASE_URL",
+    "PUBLIC_URL",
+    "SECRET_KEY",
+}
+
+
+def start_worker(
+    environment: dict[str, str], log: Path, *, concurrency: int = 2, beat: bool = False
+) -> AppProcess:
+    command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--pool", "threads", "-l", "INFO"]
+    command += ["--concurrency", str(concurrency), "-n", f"test-{free_port()}@localhost"]
+    if beat:
+        command += ["-B", "-s", str(Path(environment["DATA_DIR"]) / "beat-schedule")]
+    worker = AppProcess(command, environment, log)
+    try:
+        worker.wait_for_output(" ready.")
+    except AssertionError:
+        worker.kill()
+        raise
+    return worker
+
+
+def start_web(environment: dict[str, str], log: Path) -> WebServer:
+    port = free_port()
+    command = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}"]
+    command += ["--worker-class", "gthread", "--threads", "4"]
+    web = WebServer(command, environment, log, url=f"http://127.0.0.1:{port}")
+    try:
+        web.wait_until_healthy()
+    except AssertionError:
+        web.kill()
+        raise
+    return web
