@@ -1,0 +1,187 @@
+"""Targets x raters as arrays: what every figure is computed from, wherever the labels came from.
+
+No database and no framework here: `pairing` fills a table from the rows, `recompute` from exported files.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalsets.labels import LABELS, TARGET_OF
+
+MISSING = -1
+
+# Why a rater has no label for a target. Of a pair, the first of the two in this order is counted.
+REASONS = (
+    "",
+    "empty_response",
+    "not_assigned",
+    "no_label",
+    "not_labelled",
+    "unresolved",
+    "gold_saw_judge",
+    "not_judged",
+    "verdict_failed",
+    "verdict_pending",
+)
+REASON_CODE = {reason: code for code, reason in enumerate(REASONS)}
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Column:
+    """What one rater said: positions in the label set (-1: nothing) and, where nothing, why."""
+
+    name: str
+    kind: str  # grader, judge or gold
+    codes: Ints
+    why: NDArray[np.int8]
+
+    @property
+    def has(self) -> Mask:
+        return self.codes >= 0
+
+    def select(self, mask: Mask) -> "Column":
+        return replace(self, codes=self.codes[mask], why=self.why[mask])
+
+    def hide(self, mask: Mask, reason: str) -> "Column":
+        """The same column without the labels of the masked targets."""
+        hidden = mask & self.has
+        codes, why = self.codes.copy(), self.why.copy()
+        codes[hidden], why[hidden] = MISSING, REASON_CODE[reason]
+        return replace(self, codes=codes, why=why)
+
+    def reasons(self) -> list[str]:
+        """Per target: why there is no label, "" where there is one."""
+        return [REASONS[code] for code in self.why.tolist()]
+
+    def missing(self) -> dict[str, int]:
+        return reason_counts(self.why[~self.has])
+
+
+@dataclass(frozen=True)
+class Group:
+    """A slice of the table that is reported apart: a system run or one value of a stratum."""
+
+    name: str
+    value: str
+    mask: Mask
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Every claim (or response) in scope, whether anybody labelled it or not."""
+
+    dimension: str
+    target: Ints
+    response: Ints
+    item: Ints  # the cluster of every interval
+    run: Ints
+    decision: Mask
+    original: Mask  # as the graders first saw it: not a part of a split
+    leaf: Mask  # what holds now: not split into parts
+    empty: Mask  # of an empty response
+    run_names: Mapping[int, str]
+    item_facts: Mapping[int, Mapping[str, Any]]  # strata, answerable, reason
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return LABELS[self.dimension]
+
+    @property
+    def unit(self) -> str:
+        return TARGET_OF[self.dimension]
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def select(self, mask: Mask) -> "Targets":
+        rows = {
+            field.name: getattr(self, field.name)[mask]
+            for field in fields(self)
+            if isinstance(getattr(self, field.name), np.ndarray)
+        }
+        return replace(self, **rows)
+
+    def fact(self, name: str) -> list[Any]:
+        return [self.item_facts[item][name] for item in self.item.tolist()]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Targets with one column for each grader, and one for gold and for a judge where asked for."""
+
+    targets: Targets
+    graders: tuple[Column, ...] = ()
+    gold: Column | None = None
+    gold_source: NDArray[np.object_] | None = None
+    gold_saw_judge: Mask | None = None  # decided with a verdict in view: it says nothing about the judge
+    judge: Column | None = None
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def select(self, mask: Mask) -> "Table":
+        return Table(
+            targets=self.targets.select(mask),
+            graders=tuple(column.select(mask) for column in self.graders),
+            gold=self.gold.select(mask) if self.gold else None,
+            gold_source=self.gold_source[mask] if self.gold_source is not None else None,
+            gold_saw_judge=self.gold_saw_judge[mask] if self.gold_saw_judge is not None else None,
+            judge=self.judge.select(mask) if self.judge else None,
+        )
+
+    def blind_gold(self) -> Column:
+        """Gold without what was decided with a verdict in view."""
+        assert self.gold is not None
+        assert self.gold_saw_judge is not None
+        return self.gold.hide(self.gold_saw_judge, "gold_saw_judge")
+
+    def originals(self) -> "Table":
+        return self.select(self.targets.original)
+
+    def leaves(self) -> "Table":
+        return self.select(self.targets.leaf)
+
+    def labels_per_target(self) -> Ints:
+        return counts_per_label(self.graders, self.targets).sum(axis=1)
+
+    def by_system(self) -> Iterator[Group]:
+        """Each system run of the scope, also one without a label."""
+        for run, name in self.targets.run_names.items():
+            yield Group("system", name, self.targets.run == run)
+
+    def by_stratum(self) -> Iterator[Group]:
+        values: dict[tuple[str, str], list[int]] = {}
+        for item, facts in self.targets.item_facts.items():
+            for name, value in facts["strata"].items():
+                values.setdefault((name, value), []).append(item)
+        for (name, value), items in sorted(values.items()):
+            yield Group(name, value, np.isin(self.targets.item, items))
+
+
+def counts_per_label(columns: Sequence[Column], targets: Targets) -> Ints:
+    """How many graders gave each label, targets x labels."""
+    counts = np.zeros((len(targets), len(targets.labels)), dtype=np.int64)
+    for column in columns:
+        given = np.flatnonzero(column.has)
+        counts[given, column.codes[given]] += 1
+    return counts
+
+
+def reason_counts(why: NDArray[np.int8]) -> dict[str, int]:
+    return {REASONS[code]: count for code, count in sorted(Counter(why.tolist()).items()) if code}
+
+
+def left_out(first: Column, second: Column) -> dict[str, int]:
+    """Targets that a pair cannot use, by reason; the same whichever of the two comes first."""
+    alone = ~(first.has & second.has)
+    a = np.where(first.has, len(REASONS), first.why)[alone]
+    b = np.where(second.has, len(REASONS), second.why)[alone]
+    return reason_counts(np.minimum(a, b))
