@@ -1,0 +1,57 @@
+"""One target, one call, and at most one more when the answer could not be read."""
+
+import time
+from dataclasses import dataclass, field
+
+from calibration.judges.clients import Client
+from calibration.judges.parsing import EMPTY_ANSWER, INVALID_JSON, OFF_MENU, Reading, read_answer
+from calibration.judges.prompts import Prompt
+
+# A refusal or a cut-off answer would come back the same; these may have been a slip.
+WORTH_A_SECOND_CALL = {INVALID_JSON, OFF_MENU, EMPTY_ANSWER}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    reading: Reading
+    raw_output: str
+    resolved_model: str
+    effective_parameters: dict = field(default_factory=dict)
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    milliseconds: int = 0
+
+
+def judge_target(client: Client, prompt: Prompt, *, timeout: float) -> Outcome:
+    """Ask, read, and ask once more with the very same prompt when the output was invalid.
+
+    Raises what the client raises: a call without an answer has no outcome.
+    """
+    started = time.monotonic()
+    answer = client.ask(prompt, timeout=timeout)
+    reading = _read(answer, prompt)
+    spent = [(answer.prompt_tokens, answer.completion_tokens)]
+    if reading.failure in WORTH_A_SECOND_CALL:
+        answer = client.ask(prompt, timeout=timeout)
+        reading = _read(answer, prompt)
+        spent.append((answer.prompt_tokens, answer.completion_tokens))
+    return Outcome(
+        reading=reading,
+        raw_output=answer.text or answer.refusal or "",
+        resolved_model=answer.model,
+        effective_parameters={**answer.effective_parameters, "calls": len(spent)},
+        prompt_tokens=_sum(tokens for tokens, _ in spent),
+        completion_tokens=_sum(tokens for _, tokens in spent),
+        milliseconds=round((time.monotonic() - started) * 1000),
+    )
+
+
+def _read(answer, prompt: Prompt) -> Reading:
+    return read_answer(
+        text=answer.text, finish_reason=answer.finish_reason, refusal=answer.refusal, labels=prompt.labels
+    )
+
+
+def _sum(numbers) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None

@@ -1,0 +1,67 @@
+import pytest
+from django.utils import timezone
+
+from evalsets.models import (
+    Claim,
+    EvalSet,
+    EvalSetVersion,
+    Item,
+    Passage,
+    Response,
+    State,
+    System,
+    SystemRun,
+)
+
+
+def freeze(row):
+    row.state, row.content_hash, row.frozen_at = State.FROZEN, "c" * 64, timezone.now()
+    row.save()
+
+
+def make_version(evalset: EvalSet, *, responses: int = 3, claims: int = 2, systems: int = 1, number: int = 1):
+    """A frozen version: every response has one passage, and claims of which the first repeats it."""
+    version = EvalSetVersion.objects.create(evalset=evalset, number=number)
+    items = Item.objects.bulk_create(
+        Item(version=version, position=n, item_id=f"item-{n}", question=f"What about {n}?")
+        for n in range(1, responses + 1)
+    )
+    for system_number in range(1, systems + 1):
+        system, _made = System.objects.get_or_create(
+            evalset=evalset,
+            fingerprint=f"{system_number}" * 64,
+            defaults={"name": f"system {system_number}", "model": "answerer-1", "family": "alpaca"},
+        )
+        run = SystemRun.objects.create(version=version, system=system, number=system_number)
+        made = Response.objects.bulk_create(
+            Response(
+                version=version,
+                run=run,
+                item=item,
+                position=item.position,
+                response_id=f"r{system_number}-{item.position}",
+                text=f"The ferry number {item.position} leaves at noon.",
+            )
+            for item in items
+        )
+        Passage.objects.bulk_create(
+            Passage(response=r, rank=1, passage_id="p1", text=f"{r.text} Dogs travel free.") for r in made
+        )
+        Claim.objects.bulk_create(
+            Claim(
+                response=r,
+                position=c,
+                claim_id=f"c{c}",
+                text=r.text if c == 1 else f"Invented statement {c} on harbour taxes.",
+            )
+            for r in made
+            for c in range(1, claims + 1)
+        )
+        freeze(run)
+    freeze(version)
+    return version
+
+
+@pytest.fixture
+def version(evalset):
+    return make_version(evalset)
