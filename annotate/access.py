@@ -5,9 +5,10 @@ verdicts are for leads (`labels_of`), and closed even to a lead while that lead 
 a person who still grades must not see what others said.
 """
 
+from django.db.models import Exists, OuterRef
 from django.http import Http404
 
-from annotate.models import Assignment, Grader, Round
+from annotate.models import Annotation, Assignment, Grader, Round, Unblinding
 from evalsets.access import GRADER, LEAD, has_role, version_of
 from evalsets.models import EvalSetVersion
 
@@ -36,7 +37,20 @@ def labels_of(person, slug, number) -> EvalSetVersion:
     blocking = list(unfinished_rounds(person, version))
     if blocking:
         raise ClosedWhileGrading(blocking)
+    _note_unblinding(person, version)
     return version
+
+
+def _note_unblinding(person, version: EvalSetVersion) -> None:
+    """From now on this person may have seen the labels of these rounds: their own there become final."""
+    seen = Unblinding.objects.filter(round=OuterRef("pk"), person=person)
+    labelled = Annotation.objects.filter(round=OuterRef("pk"))
+    rounds = Round.objects.filter(~Exists(seen), Exists(labelled), version=version).exclude(
+        kind=Round.Kind.IMPORTED
+    )
+    Unblinding.objects.bulk_create(
+        [Unblinding(round=round, person=person) for round in rounds], ignore_conflicts=True
+    )
 
 
 def own_round(person, round_id) -> tuple[Round, Grader]:

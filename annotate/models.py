@@ -86,7 +86,7 @@ class RubricVersion(models.Model):
 
 
 class Dimension(models.Model):
-    """One question asked of a target. `labels`: [{name, key, definition, examples: [text, text]}] in fixed order."""
+    """One question asked of a target. `labels`: [{name, key, definition, examples: [text, text]}], in order."""
 
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="dimensions")
     name = models.CharField(max_length=30)
@@ -148,7 +148,7 @@ class Assignment(models.Model):
     grader = models.ForeignKey(Grader, on_delete=models.PROTECT, related_name="assignments")
     slot = models.PositiveSmallIntegerField()
     order = models.PositiveIntegerField()
-    skips = models.PositiveIntegerField(default=0)
+    skips = models.PositiveIntegerField(default=0)  # rank behind the unskipped in the grader's own queue
     state = models.CharField(max_length=8, choices=State.choices, default=State.PENDING)
     done_at = models.DateTimeField(null=True, blank=True)
 
@@ -199,6 +199,7 @@ class AnnotationEvent(models.Model):
         CHANGED = "changed", _("changed")
         TAKEN_BACK = "taken_back", _("taken back")
         IMPORTED = "imported", _("imported")
+        REASSIGNED = "reassigned", _("handed to another grader")
 
     round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="events")
     response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="+")
@@ -223,6 +224,20 @@ class AnnotationEvent(models.Model):
 
     def __str__(self):
         return f"{self.action} {self.label}"
+
+
+class Unblinding(models.Model):
+    """From here on this lead may have seen everybody's labels of the round: their own are final."""
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="unblindings")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["round", "person"], name="unblinding_once")]
+
+    def __str__(self):
+        return f"{self.person}: {self.round}"
 
 
 class Flag(models.Model):
