@@ -36,23 +36,27 @@ def chosen_round(*, version: EvalSetVersion, number: int | None = None) -> Round
     return None
 
 
-def dimensions_of(round: Round) -> list[str]:
+def dimensions_of(round: Round | None) -> list[str]:
     """The dimensions that the round's rubric asks for or that somebody labelled, in fixed order."""
-    labelled = set(Annotation.objects.filter(round=round).values_list("dimension", flat=True).distinct())
+    if round is None:
+        return list(LABELS)
+    asked = set(Annotation.objects.filter(round=round).values_list("dimension", flat=True).distinct())
     if round.kind != Round.Kind.IMPORTED:
-        labelled |= set(round.rubric_version.dimensions.values_list("name", flat=True))
-    return [dimension for dimension in LABELS if dimension in labelled]
+        asked |= set(round.rubric_version.dimensions.values_list("name", flat=True))
+    return [dimension for dimension in LABELS if dimension in asked]
 
 
 def run_name(run: SystemRun) -> str:
     return f"{run.number} {run.system}"
 
 
-def table_of(*, round: Round, dimension: str, judge_run: JudgeRun | None = None) -> Table:
-    """Everything said about the targets of a round in one dimension."""
-    runs = list(round.runs.select_related("system").order_by("number"))
-    targets = targets_of(runs=runs, dimension=dimension)
-    graders = grader_columns(targets=targets, round=round)
+def table_of(
+    *, version: EvalSetVersion, round: Round | None, dimension: str, judge_run: JudgeRun | None = None
+) -> Table:
+    """What was said in one dimension about the targets of a round, or of a version before its first round."""
+    scope = round.runs if round else version.runs
+    targets = targets_of(runs=scope.select_related("system").order_by("number"), dimension=dimension)
+    graders = grader_columns(targets=targets, round=round) if round else ()
     gold, source, saw_judge = gold_columns(targets=targets, round=round, graders=graders)
     judge = judge_column(targets=targets, judge_run=judge_run) if judge_run else None
     return Table(targets, graders, gold, source, saw_judge, judge)
@@ -107,7 +111,7 @@ def _claim_rows(runs: list[int], responses: dict[int, tuple[int, int, bool]]) ->
     claims = list(
         Claim.objects.filter(response__run__in=runs)
         .order_by("response__run__number", "response__position", "position", "pk")
-        .values_list("pk", "response__pk", "parent__pk", "decision")
+        .values_list("pk", "response_id", "parent_id", "decision")
     )
     parents = {parent for _, _, parent, _ in claims}
     return [
@@ -122,7 +126,7 @@ def _row_of_target(targets: Targets) -> dict[int, int]:
 
 
 def _target_field(targets: Targets) -> str:
-    return "claim" if targets.unit == "claim" else "response"
+    return f"{targets.unit}_id"
 
 
 def _codes(targets: Targets, labels: Iterable[tuple[int, str]], rows: dict[int, int]) -> np.ndarray:
@@ -140,10 +144,10 @@ def grader_columns(*, targets: Targets, round: Round) -> tuple[Column, ...]:
     rows = _row_of_target(targets)
     given: dict[int, list[tuple[int, str]]] = {}
     labels = Annotation.objects.filter(round=round, dimension=targets.dimension)
-    for grader, target, label in labels.values_list("grader", _target_field(targets), "label"):
+    for grader, target, label in labels.values_list("grader_id", _target_field(targets), "label"):
         given.setdefault(grader, []).append((target, label))
     assigned: dict[int, set[int]] = {}
-    for grader, response in Assignment.objects.filter(round=round).values_list("grader", "response"):
+    for grader, response in Assignment.objects.filter(round=round).values_list("grader_id", "response_id"):
         assigned.setdefault(grader, set()).add(response)
     graders = Grader.objects.filter(pk__in={*given, *assigned}).order_by("number")
     imported = round.kind == Round.Kind.IMPORTED
@@ -167,7 +171,7 @@ def _grader_column(targets, name, given, rows, assigned, imported) -> Column:
 
 
 def gold_columns(
-    *, targets: Targets, round: Round, graders: tuple[Column, ...]
+    *, targets: Targets, round: Round | None, graders: tuple[Column, ...]
 ) -> tuple[Column, np.ndarray, np.ndarray]:
     """Gold, where it came from, and whether a verdict was in view when it was decided."""
     rows = _row_of_target(targets)

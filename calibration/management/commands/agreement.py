@@ -1,0 +1,40 @@
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from calibration.management.reporting import ReportingCommand, round_facts, round_of, version_named
+from calibration.measures import agreement_of
+from calibration.pairing import dimensions_of, table_of
+
+
+class Command(ReportingCommand):
+    help = "How far the graders agree with each other, by dimension."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        self.add_dimension(parser)
+        self.add_round(parser)
+
+    def report(self, **options: Any) -> dict[str, Any]:
+        version = version_named(options["version"])
+        round = round_of(version, options["round"])
+        dimensions = [options["dimension"]] if options["dimension"] else dimensions_of(round)
+        return {
+            "version": str(version),
+            "round": round_facts(round),
+            "dimensions": [
+                agreement_of(table_of(version=version, round=round, dimension=dimension))
+                for dimension in dimensions
+            ],
+        }
+
+    def sentences(self, result: dict[str, Any]) -> list[str]:
+        round = result["round"]
+        about = f"round {round['number']} ({round['kind']})" if round else "no grading round yet"
+        words = [f"{result['version']}, {about}"]
+        for dimension in result["dimensions"]:
+            words.append(
+                f"{dimension['dimension']}: {dimension['n_labelled_twice']} of {dimension['n_targets']} "
+                f"{dimension['unit']}s labelled twice. {dimension['headline']['sentence']}"
+            )
+        return words
