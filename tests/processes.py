@@ -1,6 +1,7 @@
 """The application's own processes (web server, worker, clock), started for a test as in production."""
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -18,6 +20,7 @@ from django.db import connection
 from tests.servers import free_port
 
 START_SECONDS = 60
+_numbers = itertools.count(1)
 
 
 @dataclass
@@ -67,31 +70,21 @@ class AppProcess:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
 
-    def wait_for_output(self, text: str, seconds: float = START_SECONDS) -> None:
+    def wait_until(self, condition: Callable[[], bool], seconds: float = START_SECONDS) -> None:
         deadline = time.monotonic() + seconds
-        while text not in self.output:
+        while not condition():
             if not self.running:
                 raise AssertionError(f"{self.command} ended with {self.process.returncode}:\n{self.output}")
             if time.monotonic() > deadline:
-                raise AssertionError(f"{self.command} did not print {text!r} in {seconds} s:\n{self.output}")
-            time.sleep(0.05)
+                raise AssertionError(f"{self.command} was not there in {seconds} s:\n{self.output}")
+            time.sleep(0.1)
 
 
 @dataclass
 class WebServer(AppProcess):
     url: str = ""
 
-    def wait_until_healthy(self, seconds: float = START_SECONDS) -> None:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if not self.running:
-                break
-            if self._is_healthy():
-                return
-            time.sleep(0.1)
-        raise AssertionError(f"{self.url}/healthz did not answer:\n{self.output}")
-
-    def _is_healthy(self) -> bool:
+    def is_healthy(self) -> bool:
         try:
             with urllib.request.urlopen(f"{self.url}/healthz", timeout=5) as answer:
                 return answer.status == 200
@@ -133,16 +126,23 @@ OWN_VARIABLES = {
 }
 
 
+def _answers(command: list[str], environment: dict[str, str]) -> bool:
+    return (
+        subprocess.run(command, cwd=settings.BASE_DIR, env=environment, capture_output=True).returncode == 0
+    )
+
+
 def start_worker(
     environment: dict[str, str], log: Path, *, concurrency: int = 2, beat: bool = False
 ) -> AppProcess:
-    command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--pool", "threads", "-l", "INFO"]
-    command += ["--concurrency", str(concurrency), "-n", f"test-{free_port()}@localhost"]
+    celery, name = [sys.executable, "-m", "celery", "-A", "config"], f"test-{next(_numbers)}@localhost"
+    command = [*celery, "worker", "--pool", "threads", "-l", "INFO", "-n", name]
+    command += ["--concurrency", str(concurrency)]
     if beat:
         command += ["-B", "-s", str(Path(environment["DATA_DIR"]) / "beat-schedule")]
     worker = AppProcess(command, environment, log)
     try:
-        worker.wait_for_output(" ready.")
+        worker.wait_until(lambda: _answers([*celery, "inspect", "ping", "-d", name, "-t", "2"], environment))
     except AssertionError:
         worker.kill()
         raise
@@ -155,7 +155,7 @@ def start_web(environment: dict[str, str], log: Path) -> WebServer:
     command += ["--worker-class", "gthread", "--threads", "4"]
     web = WebServer(command, environment, log, url=f"http://127.0.0.1:{port}")
     try:
-        web.wait_until_healthy()
+        web.wait_until(web.is_healthy)
     except AssertionError:
         web.kill()
         raise

@@ -29,6 +29,7 @@ FOLDER_VARIABLE = "TOUCHSTONE_SERVICES_DIR"
 SESSION_VARIABLE = "TOUCHSTONE_SERVICES_SESSION"
 START_SECONDS = 60
 KEEPER = str(Path(__file__).with_name("keeper.py"))
+MAC_CHROME = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 ATTEMPTS = 3  # somebody else may take the free port between finding and binding it
 
 
@@ -83,6 +84,8 @@ def chromium_program() -> str:
     for name in ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome"):
         if found := shutil.which(name):
             return found
+    if MAC_CHROME.exists():
+        return str(MAC_CHROME)
     raise ServerMissing("Chromium is missing: install the package chromium")
 
 
@@ -294,7 +297,21 @@ def main(command: list[str]) -> int:
                 continue
 
 
+def missing_packages() -> str:
+    """The system packages whose programs are not on this machine, by Debian's names."""
+    programs = {"postgresql": postgres_programs, "redis-server": redis_program, "chromium": chromium_program}
+    missing = []
+    for package, find in programs.items():
+        try:
+            find()
+        except ServerMissing:
+            missing.append(package)
+    return " ".join(missing)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--missing"]:
+        sys.exit(print(missing_packages()))
     try:
         sys.exit(main(sys.argv[1:]))
     except ServerMissing as missing:
