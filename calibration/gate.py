@@ -1,0 +1,789 @@
+"""The trust gate: policy and evidence in, one decision with every condition out. No database, no framework."""
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.stats.agreement import Pairs, kappa_of_pairs, leave_one_out_kappas, pair_up
+from calibration.stats.arrays import encode_clusters, encode_labels
+from calibration.stats.judging import JudgeVsGold, judge_vs_gold
+from calibration.stats.labels import ABSTENTION_LABELS, BAD_LABELS, GROUNDING_LABELS
+from calibration.stats.power import kappa_sample_size
+from calibration.stats.quantiles import exact_lower_bound_of_all
+from calibration.stats.reliability import krippendorff_alpha
+from calibration.stats.resampling import Jackknife, jackknife
+from calibration.stats.results import UNDEFINED_REASONS, plural, whole_or_float
+
+UNCALIBRATED = "UNCALIBRATED"
+STALE = "STALE"
+INSUFFICIENT = "INSUFFICIENT"
+RUBRIC_NOT_READY = "RUBRIC_NOT_READY"
+NOT_TRUSTED = "NOT_TRUSTED"
+TRUSTED = "TRUSTED"
+STATES = (UNCALIBRATED, STALE, INSUFFICIENT, RUBRIC_NOT_READY, NOT_TRUSTED, TRUSTED)
+
+
+@dataclass(frozen=True)
+class GatePolicy:
+    """Every threshold of the gate; stored with each decision.
+
+    Attributes
+    ----------
+    min_valid_rate : float
+        Valid verdicts among the calibration targets.
+    min_targets, min_targets_per_system : int
+        Claims (or responses) with two graders and a verdict.
+    min_responses : int
+        Responses that these claims come from (not asked for on responses themselves).
+    min_positive, min_negative : int
+        Gold bad and gold not-bad claims (REFUSED and ANSWERED responses).
+    min_human_agreement : float
+        Human-human kappa (alpha with more than two graders).
+    min_judge_agreement : float
+        Lower limit of judge-gold kappa.
+    non_inferiority_margin : float
+        How far the judge may fall behind a second human.
+    min_youden : float
+        Lower limit of sensitivity + specificity - 1.
+    max_age_days : int
+        Age at which a calibration goes stale.
+    level : float
+        Confidence level of the limits.
+    """
+
+    min_valid_rate: float = 0.98
+    min_targets: int = 100
+    min_targets_per_system: int = 50
+    min_responses: int = 30
+    min_positive: int = 20
+    min_negative: int = 20
+    min_human_agreement: float = 0.60
+    min_judge_agreement: float = 0.60
+    non_inferiority_margin: float = 0.10
+    min_youden: float = 0.50
+    max_age_days: int = 90
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        for name in ("min_valid_rate", "non_inferiority_margin"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must lie between 0 and 1, got {getattr(self, name)!r}")
+        for name in ("min_human_agreement", "min_judge_agreement", "min_youden"):
+            if not -1 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must lie between -1 and 1, got {getattr(self, name)!r}")
+        for name in (
+            "min_targets",
+            "min_targets_per_system",
+            "min_responses",
+            "min_positive",
+            "min_negative",
+        ):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)!r}")
+        if self.max_age_days < 1:
+            raise ValueError(f"max_age_days must be at least 1, got {self.max_age_days!r}")
+        if not 0.5 < self.level < 1:
+            raise ValueError(f"level must lie between 0.5 and 1, got {self.level!r}")
+
+    def per_system(self) -> "GatePolicy":
+        """The same thresholds with the smaller number of targets that one system must have."""
+        return replace(self, min_targets=self.min_targets_per_system)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class DimensionRules:
+    """What the gate needs to know of a dimension."""
+
+    labels: tuple[str, ...]
+    positive: frozenset[str]
+    negative: frozenset[str]
+    positive_name: str
+    negative_name: str
+    unit: str
+
+
+DIMENSIONS: Mapping[str, DimensionRules] = {
+    "grounding": DimensionRules(
+        GROUNDING_LABELS,
+        BAD_LABELS,
+        frozenset(GROUNDING_LABELS) - BAD_LABELS,
+        "bad",
+        "not-bad",
+        "claim",
+    ),
+    "abstention": DimensionRules(
+        ABSTENTION_LABELS,
+        frozenset({"REFUSED"}),
+        frozenset({"ANSWERED"}),
+        "REFUSED",
+        "ANSWERED",
+        "response",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class GateEvidence:
+    """The calibration sample of one judge on one dimension: one row per overlap target.
+
+    Attributes
+    ----------
+    dimension : str
+        grounding or abstention.
+    graders : mapping of str to sequence
+        Each grader's labels, shape (n,), before adjudication; None where a grader gave none.
+    judge : sequence, shape (n,)
+        The judge's labels; None where it has no valid verdict.
+    clusters : sequence, shape (n,)
+        Item of each target.
+    gold : sequence, shape (n,), or None
+        Gold labels that the judge did not influence; None where a target is not resolved.
+    gold_complete : bool
+        Whether every overlap target of the calibration sample is resolved. Until then, and wherever `gold`
+        has a hole on such a target, the graders stand in.
+    responses : sequence, shape (n,), or None
+        Response of each target; by default the item.
+    systems : sequence, shape (n,), or None
+        System of each target, for `decide_by_system`.
+    fingerprint_matches : bool or None
+        Whether the judge is still the one that was calibrated; None where that cannot be known (imported).
+    verdicts_valid, verdicts_total : int or None
+        Valid verdicts and all calibration targets; by default counted from `judge`.
+    age_days : float or None
+        Age of the calibration.
+    """
+
+    dimension: str
+    graders: Mapping[str, Sequence[Hashable]]
+    judge: Sequence[Hashable]
+    clusters: Sequence[Hashable]
+    gold: Sequence[Hashable] | None = None
+    gold_complete: bool = False
+    responses: Sequence[Hashable] | None = None
+    systems: Sequence[Hashable] | None = None
+    fingerprint_matches: bool | None = True
+    verdicts_valid: int | None = None
+    verdicts_total: int | None = None
+    age_days: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.dimension not in DIMENSIONS:
+            raise ValueError(f"dimension must be one of {tuple(DIMENSIONS)}, got {self.dimension!r}")
+        n = len(self.judge)
+        columns: dict[str, Any] = {f"graders[{name!r}]": column for name, column in self.graders.items()}
+        columns |= {"clusters": self.clusters, "gold": self.gold}
+        columns |= {"responses": self.responses, "systems": self.systems}
+        for name, column in columns.items():
+            if column is not None and len(column) != n:
+                raise ValueError(f"{name} and judge must have the same length, got {len(column)} and {n}")
+        if (self.verdicts_valid is None) != (self.verdicts_total is None):
+            raise ValueError("verdicts_valid and verdicts_total must be given together")
+        if self.verdicts_valid is not None and not 0 <= self.verdicts_valid <= (self.verdicts_total or 0):
+            raise ValueError(
+                f"verdicts_valid must lie between 0 and verdicts_total, got {self.verdicts_valid!r}"
+            )
+        if self.gold_complete and self.gold is None:
+            raise ValueError("gold must be given when gold_complete is true")
+
+    @property
+    def rules(self) -> DimensionRules:
+        return DIMENSIONS[self.dimension]
+
+    def valid_and_total(self) -> tuple[int, int]:
+        if self.verdicts_valid is not None and self.verdicts_total is not None:
+            return self.verdicts_valid, self.verdicts_total
+        return sum(label is not None for label in self.judge), len(self.judge)
+
+    def restricted_to(self, rows: Sequence[int]) -> "GateEvidence":
+        """The evidence of some rows only; verdict counts are then those of the rows."""
+
+        def pick(column: Sequence[Hashable] | None) -> list[Hashable] | None:
+            return None if column is None else [column[row] for row in rows]
+
+        return replace(
+            self,
+            graders={name: pick(column) or [] for name, column in self.graders.items()},
+            judge=pick(self.judge) or [],
+            clusters=pick(self.clusters) or [],
+            gold=pick(self.gold),
+            responses=pick(self.responses),
+            systems=pick(self.systems),
+            verdicts_valid=None,
+            verdicts_total=None,
+        )
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition of the gate.
+
+    Attributes
+    ----------
+    passed : bool or None
+        None where it was not evaluated or cannot be known.
+    value, threshold : float or None
+        The number that is compared, and its bar.
+    estimate : float or None
+        The point estimate, where `value` is a limit of its interval.
+    missing : int or None
+        How many more are needed, roughly where the message says so.
+    """
+
+    name: str
+    passed: bool | None
+    value: float | None
+    threshold: float | None
+    message: str
+    estimate: float | None = None
+    missing: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        condition = {
+            "name": self.name,
+            "passed": self.passed,
+            "value": self.value,
+            "threshold": self.threshold,
+            "message": self.message,
+        }
+        for key in ("estimate", "missing"):
+            if getattr(self, key) is not None:
+                condition[key] = getattr(self, key)
+        return condition
+
+
+@dataclass(frozen=True)
+class GateDecision:
+    """The gate's state with every condition, the policy it was judged by, and what stood in for gold."""
+
+    state: str
+    conditions: tuple[Condition, ...]
+    policy: GatePolicy
+    flags: tuple[str, ...] = ()
+
+    @property
+    def trusted(self) -> bool:
+        return self.state == TRUSTED
+
+    @property
+    def failing(self) -> tuple[Condition, ...]:
+        return tuple(condition for condition in self.conditions if condition.passed is False)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "state": self.state,
+            "conditions": [condition.as_dict() for condition in self.conditions],
+            "policy": self.policy.as_dict(),
+            "flags": list(self.flags),
+        }
+
+    def explain(self) -> str:
+        """The decision in one plain sentence."""
+        if self.state == TRUSTED:
+            return "The judge may be trusted on this dimension: every condition holds."
+        reasons = [condition.message for condition in self.conditions if condition.passed is False]
+        if self.state == NOT_TRUSTED and not reasons:
+            reasons = [condition.message for condition in self.conditions if condition.passed is None]
+        return f"{self.state}: " + " ".join(reasons or ["nothing was calibrated yet."])
+
+
+CONDITION_TITLES: Mapping[str, str] = {
+    "fingerprint": "The judge is the one that was calibrated",
+    "calibration_age": "The calibration is recent",
+    "valid_verdicts": "Enough verdicts are valid",
+    "targets": "Enough targets",
+    "responses": "Enough responses",
+    "gold_positive": "Enough positive targets",
+    "gold_negative": "Enough negative targets",
+    "human_agreement": "People agree with each other",
+    "judge_agreement": "The judge agrees with gold",
+    "non_inferiority": "The judge is no worse than a second person",
+    "youden": "The judge separates positive from negative",
+}
+CONDITION_ORDER = tuple(CONDITION_TITLES)
+STATE_OF = {
+    "fingerprint": STALE,
+    "calibration_age": STALE,
+    "valid_verdicts": INSUFFICIENT,
+    "targets": INSUFFICIENT,
+    "responses": INSUFFICIENT,
+    "gold_positive": INSUFFICIENT,
+    "gold_negative": INSUFFICIENT,
+    "human_agreement": RUBRIC_NOT_READY,
+    "judge_agreement": NOT_TRUSTED,
+    "non_inferiority": NOT_TRUSTED,
+    "youden": NOT_TRUSTED,
+}
+
+
+def decide(evidence: GateEvidence | None, policy: GatePolicy | None = None) -> GateDecision:
+    """Judge a calibration sample by the policy.
+
+    The state is the first that applies: UNCALIBRATED (no evidence), STALE, INSUFFICIENT, RUBRIC_NOT_READY,
+    NOT_TRUSTED, TRUSTED. Conditions of later states are then not evaluated. A judge whose fingerprint cannot
+    be known is at most NOT_TRUSTED.
+
+    Parameters
+    ----------
+    evidence : GateEvidence or None
+        The calibration sample; None or one without a target is UNCALIBRATED.
+    policy : GatePolicy, optional
+        Thresholds; the defaults otherwise.
+
+    Returns
+    -------
+    GateDecision
+        With one condition per name of `CONDITION_ORDER`.
+    """
+    policy = policy or GatePolicy()
+    if evidence is None or len(evidence.judge) == 0 or evidence.valid_and_total()[1] == 0:
+        return _decision(UNCALIBRATED, {}, policy, ())
+    sample = _Sample(evidence, policy)
+    flags = () if sample.gold is not None else ("gold_incomplete",)
+    conditions: dict[str, Condition] = {}
+    for state, evaluate in (
+        (STALE, _identity),
+        (INSUFFICIENT, _sufficiency),
+        (RUBRIC_NOT_READY, _human_agreement),
+        (NOT_TRUSTED, _trust),
+    ):
+        conditions |= {condition.name: condition for condition in evaluate(sample)}
+        if any(condition.passed is False for condition in conditions.values()):
+            return _decision(state, conditions, policy, flags)
+    unknown = evidence.fingerprint_matches is None
+    return _decision(NOT_TRUSTED if unknown else TRUSTED, conditions, policy, flags)
+
+
+def decide_by_system(
+    evidence: GateEvidence, policy: GatePolicy | None = None
+) -> dict[Hashable, GateDecision]:
+    """The decision for each system by itself, with the smaller number of targets a system must have."""
+    if evidence.systems is None:
+        raise ValueError("systems must be given: one system per target")
+    rows: dict[Hashable, list[int]] = {}
+    for row, system in enumerate(evidence.systems):
+        rows.setdefault(system, []).append(row)
+    smaller = (policy or GatePolicy()).per_system()
+    return {system: decide(evidence.restricted_to(chosen), smaller) for system, chosen in rows.items()}
+
+
+def _decision(
+    state: str, conditions: Mapping[str, Condition], policy: GatePolicy, flags: tuple[str, ...]
+) -> GateDecision:
+    thresholds = {
+        "valid_verdicts": policy.min_valid_rate,
+        "calibration_age": policy.max_age_days,
+        "targets": policy.min_targets,
+        "responses": policy.min_responses,
+        "gold_positive": policy.min_positive,
+        "gold_negative": policy.min_negative,
+        "human_agreement": policy.min_human_agreement,
+        "judge_agreement": policy.min_judge_agreement,
+        "non_inferiority": -policy.non_inferiority_margin,
+        "youden": policy.min_youden,
+    }
+    listed = tuple(
+        conditions.get(name) or Condition(name, None, None, thresholds.get(name), f"{title}: not evaluated.")
+        for name, title in CONDITION_TITLES.items()
+    )
+    return GateDecision(state, listed, policy, flags)
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The evidence with its columns encoded once."""
+
+    evidence: GateEvidence
+    policy: GatePolicy
+    columns: Mapping[str, NDArray[np.integer]] = field(init=False)
+    judge: NDArray[np.integer] = field(init=False)
+    gold: NDArray[np.integer] | None = field(init=False)
+    clusters: NDArray[np.integer] = field(init=False)
+
+    def __post_init__(self) -> None:
+        labels, evidence = self.evidence.rules.labels, self.evidence
+        columns = {
+            name: encode_labels(column, labels, f"graders[{name!r}]")
+            for name, column in evidence.graders.items()
+        }
+        object.__setattr__(self, "columns", columns)
+        gold = encode_labels(evidence.gold, labels, "gold") if evidence.gold_complete else None
+        if gold is not None and (gold[self.overlap()] < 0).any():
+            # Gold with holes is gold selected on the outcome, whatever the caller believes.
+            gold = None
+        object.__setattr__(self, "judge", encode_labels(evidence.judge, labels, "judge"))
+        object.__setattr__(self, "gold", gold)
+        object.__setattr__(self, "clusters", encode_clusters(evidence.clusters, len(evidence.judge))[0])
+
+    @property
+    def rules(self) -> DimensionRules:
+        return self.evidence.rules
+
+    @property
+    def many_graders(self) -> bool:
+        return len(self.columns) > 2
+
+    def ratings(self) -> NDArray[np.integer]:
+        """Shape (targets, graders), -1 where a grader gave no label."""
+        if not self.columns:
+            return np.full((len(self.evidence.judge), 0), -1)
+        return np.column_stack(list(self.columns.values()))
+
+    def overlap(self) -> NDArray[np.bool_]:
+        """Targets with labels of at least two graders."""
+        return (self.ratings() >= 0).sum(axis=1) >= 2
+
+    def usable(self) -> NDArray[np.bool_]:
+        """Overlap targets with a verdict."""
+        return self.overlap() & (self.judge >= 0)
+
+    def references(self) -> dict[str, NDArray[np.integer]]:
+        """What the judge is held against: gold, or the graders while gold is incomplete."""
+        if self.gold is not None:
+            return {"gold": self.gold}
+        return dict(self.columns)
+
+    def pairs(self, rows: NDArray[np.integer], cols: NDArray[np.integer]) -> Pairs:
+        return pair_up(rows, cols, self.rules.labels, self.clusters)
+
+    def against(self, reference: NDArray[np.integer]) -> JudgeVsGold:
+        usable = self.usable()
+        return judge_vs_gold(
+            reference[usable],
+            self.judge[usable],
+            labels=self.rules.labels,
+            clusters=self.clusters[usable],
+            positive=self.rules.positive,
+            level=self.policy.level,
+            unit=self.rules.unit,
+        )
+
+
+def _identity(sample: _Sample) -> list[Condition]:
+    evidence, policy = sample.evidence, sample.policy
+    matches = evidence.fingerprint_matches
+    message = {
+        True: "The judge is the one that was calibrated.",
+        False: "The judge changed since it was calibrated (model, prompt, rubric, labels, parameters or parser).",
+        None: "The judge was imported without a fingerprint, so it cannot be known to be the same.",
+    }[matches]
+    age = evidence.age_days
+    recent = None if age is None else age <= policy.max_age_days
+    return [
+        Condition("fingerprint", matches, None, None, message),
+        Condition(
+            "calibration_age",
+            recent,
+            age,
+            policy.max_age_days,
+            "The age of the calibration is not known."
+            if age is None
+            else f"The calibration is {age:.0f} days old; at most {policy.max_age_days} are allowed.",
+        ),
+    ]
+
+
+def _sufficiency(sample: _Sample) -> list[Condition]:
+    policy, rules = sample.policy, sample.rules
+    valid, total = sample.evidence.valid_and_total()
+    rate = valid / total
+    conditions = [
+        Condition(
+            "valid_verdicts",
+            rate >= policy.min_valid_rate,
+            rate,
+            policy.min_valid_rate,
+            f"{valid} of {total} calibration targets have a valid verdict ({rate:.1%}); "
+            f"{policy.min_valid_rate:.0%} are needed.",
+        )
+    ]
+    usable = sample.usable()
+    noun = rules.unit
+    conditions.append(
+        _enough("targets", int(usable.sum()), policy.min_targets, f"{noun}s with two graders and a verdict")
+    )
+    if rules.unit == "claim":
+        of_response = (
+            sample.evidence.responses if sample.evidence.responses is not None else sample.evidence.clusters
+        )
+        seen = {of_response[int(row)] for row in np.flatnonzero(usable)}
+        conditions.append(
+            _enough("responses", len(seen), policy.min_responses, "responses behind these claims")
+        )
+    else:
+        conditions.append(
+            Condition("responses", None, None, None, "Not asked for where responses themselves are labelled.")
+        )
+    counts = [
+        Counter(sample.rules.labels[code] for code in reference[usable & (reference >= 0)].tolist())
+        for reference in sample.references().values()
+    ]
+    source = "gold" if sample.gold is not None else "the worse grader's"
+    for name, wanted, words, minimum in (
+        ("gold_positive", rules.positive, rules.positive_name, policy.min_positive),
+        ("gold_negative", rules.negative, rules.negative_name, policy.min_negative),
+    ):
+        found = min((sum(count[label] for label in wanted) for count in counts), default=0)
+        conditions.append(_enough(name, found, minimum, f"{noun}s that are {words} by {source} labels"))
+    return conditions
+
+
+def _enough(name: str, found: int, minimum: int, what: str) -> Condition:
+    short = max(0, minimum - found)
+    message = f"{found} {what}; {minimum} are needed"
+    message += f", {short} {'is' if short == 1 else 'are'} missing." if short else "."
+    return Condition(name, short == 0, found, minimum, message, missing=short or None)
+
+
+def _human_agreement(sample: _Sample) -> list[Condition]:
+    bar = sample.policy.min_human_agreement
+    if sample.many_graders:
+        measure = krippendorff_alpha(
+            sample.ratings(), labels=sample.rules.labels, clusters=sample.clusters, level=sample.policy.level
+        )
+        name, value, n, undefined = "Krippendorff's alpha", measure.value, measure.n, measure.undefined
+    elif len(sample.columns) == 2:
+        first, second = sample.columns.values()
+        kappa = kappa_of_pairs(sample.pairs(first, second), level=sample.policy.level)
+        name, value, n, undefined = "Human-human kappa", kappa.value, kappa.n, kappa.undefined
+    else:
+        name, value, n, undefined = "Human-human kappa", None, 0, "empty_overlap"
+    if value is None:
+        message = f"{name} is undefined: {UNDEFINED_REASONS[undefined or '']}."
+        return [Condition("human_agreement", False, None, bar, message)]
+    message = f"{name} is {value:.3f} on {n} {plural(n, sample.rules.unit)}; at least {bar:.2f} is needed."
+    return [Condition("human_agreement", value >= bar, value, bar, message)]
+
+
+def _trust(sample: _Sample) -> list[Condition]:
+    return [_judge_agreement(sample), _non_inferiority(sample), _youden(sample)]
+
+
+def _judge_agreement(sample: _Sample) -> Condition:
+    bar, level = sample.policy.min_judge_agreement, sample.policy.level
+    value, low, pairs = _judge_kappa(sample)
+    what = "Judge-gold kappa" if sample.gold is not None else "Mean judge-grader kappa"
+    if sample.many_graders and sample.gold is None:
+        what = "Kappa of the judge with a random grader"
+    if value is None:
+        return Condition("judge_agreement", False, None, bar, f"{what} is undefined.")
+    if low is None:
+        return Condition(
+            "judge_agreement",
+            False,
+            None,
+            bar,
+            f"{what} is {value:.3f} without an interval; nothing can be shown.",
+        )
+    message = f"{what} is {value:.3f}, lower limit {low:.3f}; the lower limit must reach {bar:.2f}."
+    more = None
+    if low < bar <= value:
+        more = _more_for_kappa(value, bar, pairs, level)
+        message += _too_few(more, sample.rules.unit)
+    return Condition("judge_agreement", low >= bar, low, bar, message, estimate=value, missing=more)
+
+
+def _judge_kappa(sample: _Sample) -> tuple[float | None, float | None, Pairs]:
+    level, usable = sample.policy.level, sample.usable()
+    if sample.gold is not None:
+        pairs = _masked_pairs(sample, sample.gold, usable)
+        kappa = kappa_of_pairs(pairs, interval="jackknife", level=level)
+        return kappa.value, kappa.low, pairs
+    if sample.many_graders:
+        group = _Group(sample)
+        return (
+            group.judge_value,
+            group.judge_lower(level),
+            _masked_pairs(sample, _first_labels(sample), usable),
+        )
+    all_pairs = [_masked_pairs(sample, column, usable) for column in sample.columns.values()]
+    kappas = [kappa_of_pairs(pairs, interval="jackknife", level=level) for pairs in all_pairs]
+    if any(kappa.value is None for kappa in kappas):
+        return None, None, all_pairs[0]
+    value = float(np.mean([kappa.value for kappa in kappas]))
+    if value == 1.0:
+        return value, min(kappa.low if kappa.low is not None else -1.0 for kappa in kappas), all_pairs[0]
+    spread = jackknife(np.mean([leave_one_out_kappas(pairs) for pairs in all_pairs], axis=0))
+    interval = spread.interval(value, level)
+    return value, max(-1.0, interval[0]) if interval else None, all_pairs[0]
+
+
+def _first_labels(sample: _Sample) -> NDArray[np.integer]:
+    """Each target's first label, for the margins of a sample-size estimate."""
+    ratings = sample.ratings()
+    return ratings[np.arange(len(ratings)), (ratings >= 0).argmax(axis=1)]
+
+
+def _masked_pairs(sample: _Sample, reference: NDArray[np.integer], usable: NDArray[np.bool_]) -> Pairs:
+    return pair_up(reference[usable], sample.judge[usable], sample.rules.labels, sample.clusters[usable])
+
+
+def _more_for_kappa(value: float, bar: float, pairs: Pairs, level: float) -> int | None:
+    kappa = kappa_of_pairs(pairs, interval="jackknife", level=level)
+    if value <= bar or not kappa.fce_se or kappa.jackknife_se is None or not -1 < value < 1:
+        return None
+    table = pairs.table()
+    margins = (table.sum(axis=0) + table.sum(axis=1)) / (2 * table.sum())
+    design_effect = max(1.0, (kappa.jackknife_se / kappa.fce_se) ** 2)
+    return max(1, kappa_sample_size(value, bar, margins, design_effect=design_effect, level=level) - pairs.n)
+
+
+def _more_by_scaling(n: int, value: float, low: float, bar: float) -> int | None:
+    """Intervals shrink with the square root of n: how many more until the limit reaches the bar."""
+    if value <= bar:
+        return None
+    return max(1, math.ceil(n * ((value - low) / (value - bar)) ** 2) - n)
+
+
+def _too_few(more: int | None, unit: str) -> str:
+    if more is None:
+        return " Too few to tell."
+    return f" Too few to tell: about {more} more {plural(more, unit)}."
+
+
+def _non_inferiority(sample: _Sample) -> Condition:
+    margin, level = -sample.policy.non_inferiority_margin, sample.policy.level
+    value, spread, n = _judge_minus_human(sample)
+    if value is None or spread is None:
+        return Condition(
+            "non_inferiority",
+            False,
+            None,
+            margin,
+            "The judge cannot be compared with a second person: undefined.",
+        )
+    low = spread.lower_bound(value, level)
+    if low is None:
+        return Condition(
+            "non_inferiority",
+            False,
+            None,
+            margin,
+            f"Judge minus human agreement is {value:+.3f} without a lower bound: too few items.",
+        )
+    message = (
+        f"Judge minus human agreement is {value:+.3f}, one-sided lower bound {low:+.3f}; "
+        f"it must not fall below {margin:+.2f}."
+    )
+    more = None
+    if low < margin <= value:
+        more = _more_by_scaling(n, value, low, margin)
+        message += _too_few(more, sample.rules.unit)
+    return Condition("non_inferiority", low >= margin, low, margin, message, estimate=value, missing=more)
+
+
+def _judge_minus_human(sample: _Sample) -> tuple[float | None, Jackknife | None, int]:
+    """Judge-grader minus grader-grader agreement on the targets that all of them labelled."""
+    usable = sample.usable()
+    if sample.many_graders:
+        group = _Group(sample)
+        return group.difference, group.difference_spread, int(usable.sum())
+    first, second = (column[usable] for column in sample.columns.values())
+    judge, clusters = sample.judge[usable], sample.clusters[usable]
+    labels = sample.rules.labels
+    all_pairs = [
+        pair_up(x, y, labels, clusters) for x, y in ((first, judge), (second, judge), (first, second))
+    ]
+    kappas = [kappa_of_pairs(pairs).value for pairs in all_pairs]
+    if any(value is None for value in kappas):
+        return None, None, int(usable.sum())
+    with_first, with_second, human = (leave_one_out_kappas(pairs) for pairs in all_pairs)
+    value = (kappas[0] + kappas[1]) / 2 - kappas[2]
+    return float(value), jackknife((with_first + with_second) / 2 - human), int(usable.sum())
+
+
+class _Group:
+    """Many graders: the judge against a random grader, and two random graders against each other.
+
+    Both are chance-corrected on the pooled label shares (Vanbelle and Albert 2009), every target weighing the
+    same, so that the difference is on kappa's scale.
+    """
+
+    def __init__(self, sample: _Sample) -> None:
+        usable = sample.usable()
+        q = len(sample.rules.labels)
+        ratings, judge = sample.ratings()[usable], sample.judge[usable]
+        clusters, number = encode_clusters(sample.clusters[usable], int(usable.sum()))
+        counts = np.stack([(ratings == label).sum(axis=1) for label in range(q)], axis=1).astype(float)
+        given = counts.sum(axis=1)
+        rows = np.column_stack(
+            [
+                np.ones(len(judge)),
+                counts[np.arange(len(judge)), judge] / given,
+                ((counts**2).sum(axis=1) - given) / (given * (given - 1)),
+                counts / given[:, None],
+                np.eye(q)[judge],
+            ]
+        )
+        sums = np.zeros((number, rows.shape[1]))
+        np.add.at(sums, clusters, rows)
+        totals = sums.sum(axis=0)
+        self.number, self.q = number, q
+        judge_value, human_value = self._values(totals)
+        left_judge, left_human = self._values(totals - sums)
+        self.judge_value = None if math.isnan(judge_value) else float(judge_value)
+        self.judge_spread = jackknife(left_judge)
+        difference = judge_value - human_value
+        self.difference = None if math.isnan(difference) else float(difference)
+        self.difference_spread = jackknife(left_judge - left_human)
+        self.judge_chance = self._chance(totals)
+
+    def _chance(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        q = self.q
+        return (sums[..., 3 : 3 + q] * sums[..., 3 + q :]).sum(axis=-1) / sums[..., 0] ** 2
+
+    def _values(self, sums: NDArray[np.float64]) -> tuple[Any, Any]:
+        q = self.q
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = sums[..., 3 : 3 + q] / sums[..., :1]
+            judge_chance, human_chance = self._chance(sums), (shares**2).sum(axis=-1)
+            judge = (sums[..., 1] / sums[..., 0] - judge_chance) / (1 - judge_chance)
+            human = (sums[..., 2] / sums[..., 0] - human_chance) / (1 - human_chance)
+        return (
+            np.where(judge_chance < 1 - 1e-12, judge, np.nan),
+            np.where(human_chance < 1 - 1e-12, human, np.nan),
+        )
+
+    def judge_lower(self, level: float) -> float | None:
+        if self.judge_value is None or self.number < 2:
+            return None
+        if self.judge_value > 1 - 1e-12:
+            chance = float(self.judge_chance)
+            return max(-1.0, (exact_lower_bound_of_all(self.number, level) - chance) / (1 - chance))
+        interval = self.judge_spread.interval(self.judge_value, level)
+        return max(-1.0, interval[0]) if interval else None
+
+
+def _youden(sample: _Sample) -> Condition:
+    bar = sample.policy.min_youden
+    results = {name: sample.against(reference) for name, reference in sample.references().items()}
+    undefined = [name for name, result in results.items() if result.youden.low is None]
+    if undefined:
+        return Condition(
+            "youden",
+            False,
+            None,
+            bar,
+            f"Sensitivity + specificity - 1 has no lower limit against {', '.join(undefined)}.",
+        )
+    name, worst = min(results.items(), key=lambda entry: entry[1].youden.low or 0.0)
+    low, value = worst.youden.low, worst.youden.value
+    if low is None or value is None:
+        raise AssertionError("a Youden index with a lower limit has a value")
+    against = "gold" if sample.gold is not None else f"the worse grader ({name})"
+    message = (
+        f"Sensitivity + specificity - 1 against {against} is {value:.3f}, lower limit {low:.3f}; "
+        f"the lower limit must reach {whole_or_float(bar):g}."
+    )
+    more = None
+    if low < bar <= value:
+        more = _more_by_scaling(worst.n, value, low, bar)
+        message += _too_few(more, sample.rules.unit)
+    return Condition("youden", low >= bar, low, bar, message, estimate=value, missing=more)

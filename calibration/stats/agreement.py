@@ -1,0 +1,824 @@
+"""Agreement of two: Cohen's kappa and the numbers that stand beside it."""
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arrays import Codes, check_labels, check_level, check_same_length, encode_clusters, encode_labels
+from .intervals import FEW_CLUSTERS, share_number
+from .quantiles import exact_lower_bound_of_all, t_quantile, z_quantile
+from .resampling import jackknife
+from .results import FLAGS, NO_EXCLUSIONS, UNDEFINED_REASONS, Number, counted, plural, undefined_number
+
+DOMINANT_SHARE = 0.80
+KAPPA_AC1_GAP = 0.20
+
+Table = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Two label columns of the same targets, cleaned: codes, clusters, and what was left out."""
+
+    rows: Codes
+    cols: Codes
+    labels: tuple[Hashable, ...]
+    clusters: Codes
+    n_clusters: int
+    excluded: Mapping[str, int]
+
+    @property
+    def n(self) -> int:
+        return len(self.rows)
+
+    @property
+    def one_per_cluster(self) -> bool:
+        return self.n == self.n_clusters
+
+    def table(self) -> NDArray[np.int64]:
+        q = len(self.labels)
+        return np.bincount(self.rows * q + self.cols, minlength=q * q).reshape(q, q)
+
+    def one_versus_rest(self, position: int) -> "Pairs":
+        return Pairs(
+            (self.rows != position).astype(np.int64),
+            (self.cols != position).astype(np.int64),
+            (self.labels[position], "rest"),
+            self.clusters,
+            self.n_clusters,
+            self.excluded,
+        )
+
+
+def pair_up(
+    rows: Any, cols: Any, labels: Any, clusters: Any, rows_name: str = "a", cols_name: str = "b"
+) -> Pairs:
+    """Validate two label columns once and drop, with a count, the targets that miss one of them."""
+    fixed = check_labels(labels)
+    row_codes = encode_labels(rows, fixed, rows_name)
+    col_codes = encode_labels(cols, fixed, cols_name)
+    n = check_same_length(**{rows_name: row_codes, cols_name: col_codes})
+    if clusters is not None and len(clusters) != n:
+        raise ValueError(f"clusters must have one entry per target: {n} targets, {len(clusters)} entries")
+    no_row, no_col = row_codes < 0, col_codes < 0
+    missing = no_row | no_col
+    excluded: Mapping[str, int] = NO_EXCLUSIONS
+    if missing.any():
+        excluded = counted(
+            {
+                f"missing_{rows_name}": int((no_row & ~no_col).sum()),
+                f"missing_{cols_name}": int((no_col & ~no_row).sum()),
+                "missing_both": int((no_row & no_col).sum()),
+            }
+        )
+        kept = ~missing
+        row_codes, col_codes = row_codes[kept], col_codes[kept]
+        if clusters is not None:
+            clusters = _kept_entries(clusters, kept)
+    codes, number = encode_clusters(clusters, len(row_codes))
+    return Pairs(row_codes, col_codes, fixed, codes, number, excluded)
+
+
+def _kept_entries(values: Any, kept: NDArray[np.bool_]) -> Any:
+    if isinstance(values, np.ndarray):
+        return values[kept]
+    return [value for value, keep in zip(values, kept.tolist(), strict=True) if keep]
+
+
+@dataclass(frozen=True)
+class KappaResult:
+    """Cohen's kappa with its intervals and everything it was computed from.
+
+    Attributes
+    ----------
+    value : float or None
+        Kappa in [-1, 1]; None when undefined.
+    low, high : float or None
+        The interval to show.
+    method : str
+        How the shown interval was made.
+    jackknife_se, jackknife_low, jackknife_high : float or None
+        Leave-one-cluster-out jackknife with t quantile.
+    fce_se, fce_low, fce_high : float or None
+        Asymptotic standard error and unclipped interval after Fleiss, Cohen and Everitt (cross-check).
+    se_null : float or None
+        Asymptotic standard error under kappa = 0.
+    po, pe : float or None
+        Observed and chance agreement.
+    max_kappa : float or None
+        The largest kappa that these margins allow.
+    ac1 : float or None
+        Gwet's AC1, for the prevalence flag.
+    table : tuple of tuple of int
+        Confusion table, rows = first, columns = second, in the order of `labels`.
+    agreement : Number
+        Percent agreement with a Wilson interval on the effective number of pairs.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    level: float
+    method: str
+    jackknife_se: float | None
+    jackknife_low: float | None
+    jackknife_high: float | None
+    fce_se: float | None
+    fce_low: float | None
+    fce_high: float | None
+    se_null: float | None
+    po: float | None
+    pe: float | None
+    max_kappa: float | None
+    ac1: float | None
+    table: Table
+    labels: tuple[Hashable, ...]
+    n: int
+    clusters: int
+    excluded: Mapping[str, int]
+    flags: tuple[str, ...]
+    undefined: str | None
+    agreement: Number
+    unit: str = "claim"
+    between: str = "the two graders"
+    definition: str = "cohen-kappa"
+
+    def as_number(self) -> Number:
+        """Kappa as the number object."""
+        return Number(
+            value=self.value,
+            low=self.low,
+            high=self.high,
+            level=self.level,
+            method=self.method,
+            n=self.n,
+            clusters=self.clusters,
+            excluded=self.excluded,
+            flags=self.flags,
+            definition=self.definition,
+            undefined=self.undefined,
+            label="Cohen's kappa",
+            unit=self.unit,
+            percentage=False,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Kappa, percent agreement, table and cross-checks, ready for JSON."""
+        return {
+            "kappa": self.as_number().as_dict(),
+            "agreement": self.agreement.as_dict(),
+            "po": self.po,
+            "pe": self.pe,
+            "max_kappa": self.max_kappa,
+            "fce": {"se": self.fce_se, "low": self.fce_low, "high": self.fce_high},
+            "jackknife": {
+                "se": self.jackknife_se,
+                "low": self.jackknife_low,
+                "high": self.jackknife_high,
+            },
+            "confusion": {"labels": list(self.labels), "table": [list(row) for row in self.table]},
+        }
+
+    def explain(self) -> str:
+        """The agreement in one plain sentence."""
+        who = self.between[0].upper() + self.between[1:]
+        if self.n == 0:
+            return f"{who} have no {self.unit} in common, so kappa is undefined."
+        agreed = sum(self.table[i][i] for i in range(len(self.labels)))
+        start = f"{who} agree on {agreed} of {self.n} {plural(self.n, self.unit)}"
+        if self.value is None:
+            return f"{start}; kappa is undefined: {UNDEFINED_REASONS[self.undefined or '']}."
+        if self.low is None or self.high is None:
+            return f"{start}; kappa {self.value:.2f}, without an interval{self._notes()}."
+        return f"{start}; kappa {self.value:.2f} [{self.low:.2f}, {self.high:.2f}]{self._too_small()}{self._notes()}."
+
+    def _too_small(self) -> str:
+        if self.value is None or self.low is None or self.high is None:
+            return ""
+        below = math.floor(self.value * 10 + 1e-9) / 10
+        above = round(below + 0.1, 1)
+        if self.low <= below and above <= self.high:
+            return f"; the set is too small to tell {below:.1f} from {above:.1f}"
+        return ""
+
+    def _notes(self) -> str:
+        return "".join(f"; {FLAGS[flag]}" for flag in self.flags)
+
+
+def kappa_values(
+    n: NDArray[np.float64], agree: NDArray[np.float64], rows: NDArray[np.float64], cols: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Kappa from counts, over any leading axes; NaN where chance agreement is complete or nothing is there."""
+    chance = (rows * cols).sum(axis=-1)
+    possible = n * n - chance
+    defined = possible > 0
+    return np.where(defined, (n * agree - chance) / np.where(defined, possible, 1), np.nan)
+
+
+def leave_one_out_kappas(pairs: Pairs) -> NDArray[np.float64]:
+    """Kappa without each cluster in turn, from three counts per cluster."""
+    q, clusters = len(pairs.labels), pairs.n_clusters
+    agree = np.bincount(pairs.clusters[pairs.rows == pairs.cols], minlength=clusters)
+    rows = np.bincount(pairs.clusters * q + pairs.rows, minlength=clusters * q).reshape(clusters, q)
+    cols = np.bincount(pairs.clusters * q + pairs.cols, minlength=clusters * q).reshape(clusters, q)
+    size = rows.sum(axis=1)
+    return kappa_values(
+        size.sum() - size, agree.sum() - agree, rows.sum(axis=0) - rows, cols.sum(axis=0) - cols
+    )
+
+
+def fce_standard_errors(table: NDArray[np.number]) -> tuple[float, float]:
+    """Asymptotic standard errors of kappa: as estimated, and under kappa = 0."""
+    n = float(table.sum())
+    p = table / n
+    row, col = p.sum(axis=1), p.sum(axis=0)
+    pe = float(row @ col)
+    kappa = (float(np.trace(p)) - pe) / (1 - pe)
+    diagonal = np.diag(p)
+    first = float((diagonal * (1 - (row + col) * (1 - kappa)) ** 2).sum())
+    crossed = p * (col[:, None] + row[None, :]) ** 2
+    second = (1 - kappa) ** 2 * float(crossed.sum() - np.trace(crossed))
+    third = (kappa - pe * (1 - kappa)) ** 2
+    variance = max(0.0, first + second - third) / (n * (1 - pe) ** 2)
+    null = max(0.0, pe + pe**2 - float((row * col * (row + col)).sum())) / (n * (1 - pe) ** 2)
+    return math.sqrt(variance), math.sqrt(null)
+
+
+def cohen_kappa(
+    a: Any,
+    b: Any,
+    *,
+    labels: Any,
+    clusters: Any = None,
+    interval: str = "auto",
+    level: float = 0.95,
+    unit: str = "claim",
+    between: str = "the two graders",
+) -> KappaResult:
+    r"""Cohen's unweighted kappa of two label columns, with an interval clustered by item.
+
+    .. math:: \kappa = \frac{p_o - p_e}{1 - p_e}, \quad p_o = \sum_i p_{ii}, \quad
+              p_e = \sum_i p_{i.} p_{.i}
+
+    The interval shown is the leave-one-cluster-out jackknife
+    :math:`\kappa \pm t_{R-1}\sqrt{v}`, :math:`v = \frac{R-1}{R}\sum_r(\kappa_{(-r)} - \bar\kappa)^2`,
+    clipped to [-1, 1]. Where every cluster holds one pair (one response per item) it is the asymptotic one of
+    Fleiss, Cohen and Everitt. At perfect agreement it is [bound, 1], where the bound replaces :math:`p_o` by
+    its exact lower limit over R clusters.
+
+    Parameters
+    ----------
+    a, b : sequence, shape (n,)
+        Labels of the same targets in the same order; None is a missing label (the pair is left out and
+        counted). A NumPy integer array holds positions into `labels`, -1 being missing.
+    labels : sequence
+        Every label that could be given, in the order of the table.
+    clusters : sequence, shape (n,), optional
+        Item of each target. Without it every pair is independent.
+    interval : {"auto", "jackknife", "asymptotic"}
+        Which interval to show; "auto" follows the rule above.
+    level : float
+        Confidence level.
+    unit : str
+        What a pair is: claim or response.
+    between : str
+        Who is compared, for `explain`.
+
+    Returns
+    -------
+    KappaResult
+        ``value`` is None with ``empty_overlap`` when no target has both labels and with ``one_label_only``
+        when both used one and the same label; percent agreement is still there. Disjoint label sets give 0,
+        as does one constant rater (without an interval: it could not have been anything else).
+
+    References
+    ----------
+    Cohen, J. (1960). A coefficient of agreement for nominal scales. Educ. Psychol. Meas. 20, 37-46.
+    Fleiss, J. L., Cohen, J. and Everitt, B. S. (1969). Large sample standard errors of kappa and weighted
+    kappa. Psychol. Bull. 72, 323-327.
+
+    Examples
+    --------
+    >>> result = cohen_kappa(["yes", "yes", "no", "no"], ["yes", "no", "no", "no"], labels=["yes", "no"])
+    >>> result.value
+    0.5
+    """
+    check_level(level)
+    if interval not in ("auto", "jackknife", "asymptotic"):
+        raise ValueError(f"interval must be 'auto', 'jackknife' or 'asymptotic', got {interval!r}")
+    pairs = pair_up(a, b, labels, clusters)
+    return kappa_of_pairs(pairs, interval=interval, level=level, unit=unit, between=between)
+
+
+def kappa_of_pairs(
+    pairs: Pairs,
+    *,
+    interval: str = "auto",
+    level: float = 0.95,
+    unit: str = "claim",
+    between: str = "the two graders",
+    definition: str = "cohen-kappa",
+) -> KappaResult:
+    """`cohen_kappa` for columns that are already validated."""
+    table = pairs.table()
+    common: dict[str, Any] = {
+        "level": level,
+        "table": tuple(tuple(row) for row in table.tolist()),
+        "labels": pairs.labels,
+        "n": pairs.n,
+        "clusters": pairs.n_clusters,
+        "excluded": pairs.excluded,
+        "agreement": agreement_of_pairs(pairs, level=level, unit=unit),
+        "unit": unit,
+        "between": between,
+        "definition": definition,
+    }
+    n, row, col = pairs.n, table.sum(axis=1), table.sum(axis=0)
+    chance = int(row @ col)
+    if n == 0 or chance == n * n:
+        return _undefined_kappa("empty_overlap" if n == 0 else "one_label_only", n, common)
+    value = float(kappa_values(n, np.trace(table), row, col))
+    pe = chance / (n * n)
+    fce_se, se_null = fce_standard_errors(table)
+    z = z_quantile(level)
+    spread = jackknife(leave_one_out_kappas(pairs))
+    by_jackknife = spread.interval(value, level)
+    shown, method, flags = _shown_interval(
+        pairs, table, value, pe, fce_se, spread, by_jackknife, interval, level
+    )
+    ac1 = gwet_value(table)
+    if _prevalence(table, value, ac1):
+        flags.append("prevalence")
+    low, high = shown if shown else (None, None)
+    return KappaResult(
+        value=value,
+        low=low,
+        high=high,
+        method=method,
+        jackknife_se=spread.se,
+        jackknife_low=by_jackknife[0] if by_jackknife else None,
+        jackknife_high=by_jackknife[1] if by_jackknife else None,
+        fce_se=fce_se,
+        fce_low=value - z * fce_se,
+        fce_high=value + z * fce_se,
+        se_null=se_null,
+        po=float(np.trace(table)) / n,
+        pe=pe,
+        max_kappa=float(kappa_values(n, np.minimum(row, col).sum(), row, col)),
+        ac1=ac1,
+        flags=tuple(flags),
+        undefined=None,
+        **common,
+    )
+
+
+def _undefined_kappa(reason: str, n: int, common: dict[str, Any]) -> KappaResult:
+    nothing = dict.fromkeys(
+        ("value", "low", "high", "jackknife_se", "jackknife_low", "jackknife_high", "fce_se", "fce_low")
+        + ("fce_high", "se_null", "max_kappa", "ac1")
+    )
+    same = 1.0 if n else None
+    return KappaResult(**nothing, po=same, pe=same, method="", flags=(), undefined=reason, **common)
+
+
+def _shown_interval(
+    pairs: Pairs,
+    table: NDArray[np.int64],
+    value: float,
+    pe: float,
+    fce_se: float,
+    spread: Any,
+    by_jackknife: tuple[float, float] | None,
+    interval: str,
+    level: float,
+) -> tuple[tuple[float, float] | None, str, list[str]]:
+    flags = ["too_few_clusters"] if pairs.n_clusters < FEW_CLUSTERS else []
+    if pairs.n_clusters < 2:
+        return None, "none: fewer than two items", flags
+    if np.trace(table) == pairs.n:
+        po_low = exact_lower_bound_of_all(pairs.n_clusters, level)
+        return (max(-1.0, (po_low - pe) / (1 - pe)), 1.0), "exact bound at perfect agreement", flags
+    if _one_side_constant(table):
+        return None, "none: one side used a single label", [*flags, "one_grader_constant"]
+    if interval == "asymptotic" or (interval == "auto" and pairs.one_per_cluster):
+        if fce_se < 1e-12:
+            return None, "none: no variation", [*flags, "no_variation"]
+        half = z_quantile(level) * fce_se
+        return _clipped(value - half, value + half), "asymptotic (Fleiss-Cohen-Everitt)", flags
+    if spread.se is None:
+        return None, "none: undefined without one of the items", list({*flags, "too_few_clusters"})
+    if by_jackknife is None:
+        return None, "none: no variation", [*flags, "no_variation"]
+    return _clipped(*by_jackknife), "jackknife over items, t", flags
+
+
+def _clipped(low: float, high: float) -> tuple[float, float]:
+    return max(-1.0, low), min(1.0, high)
+
+
+def _one_side_constant(table: NDArray[np.int64]) -> bool:
+    return bool((table.sum(axis=1) > 0).sum() == 1 or (table.sum(axis=0) > 0).sum() == 1)
+
+
+def _prevalence(table: NDArray[np.int64], kappa: float, ac1: float | None) -> bool:
+    share = (table.sum(axis=0) + table.sum(axis=1)) / (2 * table.sum())
+    return bool(share.max() > DOMINANT_SHARE) or (ac1 is not None and abs(kappa - ac1) > KAPPA_AC1_GAP)
+
+
+def agreement_of_pairs(
+    pairs: Pairs, *, level: float = 0.95, unit: str = "claim", definition: str = "percent-agreement"
+) -> Number:
+    same = pairs.clusters[pairs.rows == pairs.cols]
+    return share_number(
+        np.bincount(same, minlength=pairs.n_clusters).astype(float),
+        np.bincount(pairs.clusters, minlength=pairs.n_clusters).astype(float),
+        level=level,
+        label="Percent agreement",
+        unit=unit,
+        definition=definition,
+        excluded=pairs.excluded,
+        undefined="empty_overlap",
+    )
+
+
+def percent_agreement(
+    a: Any, b: Any, *, labels: Any, clusters: Any = None, level: float = 0.95, unit: str = "claim"
+) -> Number:
+    r"""Share of targets that both gave the same label.
+
+    .. math:: p_o = \sum_i n_{ii} / n
+
+    Parameters
+    ----------
+    a, b : sequence, shape (n,)
+        Labels of the same targets; None is missing and left out with a count.
+    labels : sequence
+        The label set.
+    clusters : sequence, shape (n,), optional
+        Item of each target.
+    level : float
+        Confidence level.
+    unit : str
+        What a pair is.
+
+    Returns
+    -------
+    Number
+        Value in [0, 1] with the interval of `clustered_rate`; undefined (``empty_overlap``) without a pair.
+        It does not correct for chance: two graders who both always say "supported" agree on everything.
+
+    References
+    ----------
+    Wilson, E. B. (1927). JASA 22, 209-212.
+    """
+    check_level(level)
+    return agreement_of_pairs(pair_up(a, b, labels, clusters), level=level, unit=unit)
+
+
+@dataclass(frozen=True)
+class ConfusionTable:
+    """Counts of label pairs: rows are the first argument, columns the second.
+
+    Attributes
+    ----------
+    labels : tuple
+        Order of rows and columns.
+    counts : tuple of tuple of int
+        ``counts[i][j]`` targets have ``labels[i]`` in the rows and ``labels[j]`` in the columns.
+    rows_name, cols_name : str
+        Whose labels the rows and the columns are.
+    n : int
+        Targets with both labels.
+    excluded : mapping of str to int
+        Targets without one of them.
+    """
+
+    labels: tuple[Hashable, ...]
+    counts: Table
+    rows_name: str
+    cols_name: str
+    n: int
+    excluded: Mapping[str, int]
+
+    def as_array(self) -> NDArray[np.int64]:
+        return np.array(self.counts, dtype=np.int64)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "labels": list(self.labels),
+            "table": [list(row) for row in self.counts],
+            "rows": self.rows_name,
+            "columns": self.cols_name,
+            "n": self.n,
+            "excluded": dict(self.excluded),
+        }
+
+    def explain(self) -> str:
+        """The largest disagreement in one plain sentence."""
+        counts = self.as_array()
+        np.fill_diagonal(counts, 0)
+        if counts.sum() == 0:
+            return f"{self.rows_name} and {self.cols_name} never disagree on {self.n} targets."
+        i, j = np.unravel_index(int(counts.argmax()), counts.shape)
+        return (
+            f"{self.rows_name} and {self.cols_name} disagree on {int(counts.sum())} of {self.n} targets, most "
+            f"often {self.labels[int(i)]} against {self.labels[int(j)]} ({int(counts[i, j])})."
+        )
+
+
+def confusion_table(
+    rows: Any, cols: Any, *, labels: Any, rows_name: str = "rows", cols_name: str = "columns"
+) -> ConfusionTable:
+    """Cross-tabulate two label columns of the same targets in a fixed label order.
+
+    Parameters
+    ----------
+    rows, cols : sequence, shape (n,)
+        Labels of the same targets; None is missing and left out with a count. For gold against a judge the
+        rows are gold and the columns the judge.
+    labels : sequence
+        The label set; its order is the order of the table, whatever occurs in the data.
+    rows_name, cols_name : str
+        Whose labels they are.
+
+    Returns
+    -------
+    ConfusionTable
+        Integer counts, all 0 without a pair.
+    """
+    pairs = pair_up(rows, cols, labels, None, "rows", "cols")
+    return ConfusionTable(
+        pairs.labels,
+        tuple(tuple(row) for row in pairs.table().tolist()),
+        rows_name,
+        cols_name,
+        pairs.n,
+        pairs.excluded,
+    )
+
+
+@dataclass(frozen=True)
+class LabelAgreement:
+    """Agreement on one label.
+
+    Attributes
+    ----------
+    label : hashable
+        The label.
+    kappa : KappaResult
+        Kappa of this label against the rest.
+    specific : Number
+        Specific agreement: how often the label was repeated by the other, given that one gave it.
+    row_count, col_count : int
+        How often each side used it.
+    """
+
+    label: Hashable
+    kappa: KappaResult
+    specific: Number
+    row_count: int
+    col_count: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "label": self.label,
+            "kappa": self.kappa.as_number().as_dict(),
+            "specific_agreement": self.specific.as_dict(),
+            "rows": self.row_count,
+            "columns": self.col_count,
+        }
+
+    def explain(self) -> str:
+        return f"{self.label}: {self.specific.explain()}"
+
+
+def per_label_agreement(
+    a: Any, b: Any, *, labels: Any, clusters: Any = None, level: float = 0.95, unit: str = "claim"
+) -> tuple[LabelAgreement, ...]:
+    r"""One-versus-rest kappa and specific agreement for every label; the lowest names the rubric entry to
+    rewrite.
+
+    .. math:: s_i = \frac{2 n_{ii}}{n_{i.} + n_{.i}}
+
+    Parameters
+    ----------
+    a, b : sequence, shape (n,)
+        Labels of the same targets; None is missing and left out with a count.
+    labels : sequence
+        The label set.
+    clusters : sequence, shape (n,), optional
+        Item of each target.
+    level : float
+        Confidence level.
+    unit : str
+        What a pair is.
+
+    Returns
+    -------
+    tuple of LabelAgreement
+        In the order of `labels`. Specific agreement lies in [0, 1] and is undefined (``zero_denominator``)
+        where neither used the label; its interval is that of `clustered_rate` for the ratio of sums.
+
+    References
+    ----------
+    Cicchetti, D. V. and Feinstein, A. R. (1990). High agreement but low kappa: II. J. Clin. Epidemiol. 43,
+    551-558.
+    """
+    check_level(level)
+    pairs = pair_up(a, b, labels, clusters)
+    table = pairs.table()
+    return tuple(
+        LabelAgreement(
+            label,
+            kappa_of_pairs(
+                pairs.one_versus_rest(position),
+                level=level,
+                unit=unit,
+                definition="per-label-agreement",
+                between=f"the two graders, on {label} against the rest,",
+            ),
+            overlap_share(
+                pairs, position, level=level, label=f"Specific agreement on {label}", unit="label"
+            ),
+            int(table[position].sum()),
+            int(table[:, position].sum()),
+        )
+        for position, label in enumerate(pairs.labels)
+    )
+
+
+def overlap_share(
+    pairs: Pairs,
+    position: int,
+    *,
+    level: float,
+    label: str,
+    unit: str,
+    definition: str = "per-label-agreement",
+) -> Number:
+    """Twice the joint uses of a label over all its uses (specific agreement; for gold and judge it is F1)."""
+    row = np.bincount(pairs.clusters[pairs.rows == position], minlength=pairs.n_clusters)
+    col = np.bincount(pairs.clusters[pairs.cols == position], minlength=pairs.n_clusters)
+    both = np.bincount(
+        pairs.clusters[(pairs.rows == position) & (pairs.cols == position)], minlength=pairs.n_clusters
+    )
+    return share_number(
+        2.0 * both,
+        (row + col).astype(float),
+        level=level,
+        label=label,
+        unit=unit,
+        definition=definition,
+        excluded=pairs.excluded,
+    )
+
+
+def gwet_value(table: NDArray[np.number]) -> float | None:
+    """AC1 of a table; None with a single defined label or no pair."""
+    q, n = len(table), float(table.sum())
+    if q < 2 or n == 0:
+        return None
+    mean_share = (table.sum(axis=0) + table.sum(axis=1)) / (2 * n)
+    pe = float((mean_share * (1 - mean_share)).sum()) / (q - 1)
+    return (float(np.trace(table)) / n - pe) / (1 - pe)
+
+
+def gwet_ac1(
+    a: Any, b: Any, *, labels: Any, clusters: Any = None, level: float = 0.95, unit: str = "claim"
+) -> Number:
+    r"""Gwet's AC1, a companion of kappa that prevalence does not pull down. Never a criterion of the gate.
+
+    .. math:: AC_1 = \frac{p_o - p_e}{1 - p_e}, \quad p_e = \frac{1}{q-1}\sum_k \pi_k(1-\pi_k), \quad
+              \pi_k = \frac{p_{k.} + p_{.k}}{2}
+
+    q is the number of *defined* labels. The standard error is Gwet's linearised one, its residuals summed
+    within clusters, with a t quantile.
+
+    Parameters
+    ----------
+    a, b : sequence, shape (n,)
+        Labels of the same targets; None is missing and left out with a count.
+    labels : sequence
+        The label set, at least two.
+    clusters : sequence, shape (n,), optional
+        Item of each target.
+    level : float
+        Confidence level.
+    unit : str
+        What a pair is.
+
+    Returns
+    -------
+    Number
+        Value in [-1, 1]; undefined (``empty_overlap``) without a pair, (``one_label_only``) when only one
+        label is defined.
+
+    References
+    ----------
+    Gwet, K. L. (2008). Computing inter-rater reliability and its variance in the presence of high agreement.
+    Br. J. Math. Stat. Psychol. 61, 29-48.
+    """
+    check_level(level)
+    pairs = pair_up(a, b, labels, clusters)
+    table = pairs.table()
+    value = gwet_value(table)
+    common = _companion(pairs, level, unit, "Gwet's AC1", "gwet-ac1")
+    if value is None:
+        return undefined_number("empty_overlap" if pairs.n == 0 else "one_label_only", **common)
+    q = len(pairs.labels)
+    mean_share = (table.sum(axis=0) + table.sum(axis=1)) / (2 * pairs.n)
+    pe = float((mean_share * (1 - mean_share)).sum()) / (q - 1)
+    agree = (pairs.rows == pairs.cols).astype(float)
+    chance = (2 - mean_share[pairs.rows] - mean_share[pairs.cols]) / (2 * (q - 1))
+    influence = (agree - pe) / (1 - pe) - 2 * (1 - value) * (chance - pe) / (1 - pe) - value
+    return _linearised(value, influence, pairs, common, level)
+
+
+def pabak(
+    a: Any, b: Any, *, labels: Any, clusters: Any = None, level: float = 0.95, unit: str = "claim"
+) -> Number:
+    r"""Prevalence- and bias-adjusted kappa (Brennan-Prediger): chance agreement fixed at 1/q.
+
+    .. math:: \frac{p_o - 1/q}{1 - 1/q}
+
+    Parameters
+    ----------
+    a, b : sequence, shape (n,)
+        Labels of the same targets; None is missing and left out with a count.
+    labels : sequence
+        The label set, at least two; q is its size.
+    clusters : sequence, shape (n,), optional
+        Item of each target.
+    level : float
+        Confidence level.
+    unit : str
+        What a pair is.
+
+    Returns
+    -------
+    Number
+        Value in [-1/(q-1), 1], its interval that of percent agreement put on this scale; undefined
+        (``empty_overlap``) without a pair, (``one_label_only``) when only one label is defined.
+
+    References
+    ----------
+    Brennan, R. L. and Prediger, D. J. (1981). Educ. Psychol. Meas. 41, 687-699.
+    Byrt, T., Bishop, J. and Carlin, J. B. (1993). Bias, prevalence and kappa. J. Clin. Epidemiol. 46, 423-429.
+    """
+    check_level(level)
+    pairs = pair_up(a, b, labels, clusters)
+    common = _companion(pairs, level, unit, "PABAK", "pabak")
+    q = len(pairs.labels)
+    if pairs.n == 0 or q < 2:
+        return undefined_number("empty_overlap" if pairs.n == 0 else "one_label_only", **common)
+    agreement = agreement_of_pairs(pairs, level=level, unit=unit)
+
+    def scaled(share: float | None) -> float | None:
+        return None if share is None else (share - 1 / q) / (1 - 1 / q)
+
+    return Number(
+        value=scaled(agreement.value),
+        low=scaled(agreement.low),
+        high=scaled(agreement.high),
+        method=agreement.method,
+        flags=agreement.flags,
+        **common,
+    )
+
+
+def _companion(pairs: Pairs, level: float, unit: str, label: str, definition: str) -> dict[str, Any]:
+    return {
+        "level": level,
+        "n": pairs.n,
+        "clusters": pairs.n_clusters,
+        "excluded": pairs.excluded,
+        "definition": definition,
+        "label": label,
+        "unit": unit,
+        "percentage": False,
+    }
+
+
+def _linearised(
+    value: float, influence: NDArray[np.float64], pairs: Pairs, common: dict[str, Any], level: float
+) -> Number:
+    clusters = pairs.n_clusters
+    flags = ("too_few_clusters",) if clusters < FEW_CLUSTERS else ()
+    if clusters < 2:
+        return Number(value=value, flags=flags, method="none: fewer than two items", **common)
+    sums = np.bincount(pairs.clusters, weights=influence, minlength=clusters)
+    # Independent pairs: the variance of the contingency table, as for kappa's asymptotic one.
+    inflation = 1.0 if pairs.one_per_cluster else clusters / (clusters - 1)
+    se = math.sqrt(inflation * float(sums @ sums)) / pairs.n
+    if se < 1e-12:
+        return Number(value=value, flags=(*flags, "no_variation"), method="none: no variation", **common)
+    low, high = _clipped(
+        value - t_quantile(clusters - 1, level) * se, value + t_quantile(clusters - 1, level) * se
+    )
+    return Number(
+        value=value, low=low, high=high, flags=flags, method="linearised over items, t", **common
+    )

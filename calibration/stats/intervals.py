@@ -1,0 +1,305 @@
+"""Wilson intervals on effective sample sizes, and the combinations built from them."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arrays import check_counts, check_level, check_same_length, encode_clusters
+from .quantiles import t_quantile, z_quantile
+from .results import NO_EXCLUSIONS, Number, undefined_number
+
+FEW_CLUSTERS = 10
+
+
+def wilson(k: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    r"""Wilson score interval of a proportion.
+
+    .. math:: \frac{p + z^2/2n \pm z\sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}, \quad p = k/n
+
+    Parameters
+    ----------
+    k : float
+        Successes, 0 <= k <= n. It need not be whole: an effective count is allowed.
+    n : float
+        Trials, more than 0; an effective, non-integer size is allowed.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper limit inside [0, 1]; exactly 0 at k = 0 and exactly 1 at k = n.
+
+    Raises
+    ------
+    ValueError
+        When there is no trial (a share of nothing is undefined) or `k` lies outside 0..n.
+
+    References
+    ----------
+    Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference.
+    JASA 22, 209-212.
+
+    Examples
+    --------
+    >>> low, high = wilson(12, 300)
+    >>> round(low, 6), round(high, 6)
+    (0.023027, 0.068604)
+    """
+    check_level(level)
+    if not (math.isfinite(n) and n > 0):
+        raise ValueError(f"n must be more than 0, got {n!r}")
+    if not 0 <= k <= n:
+        raise ValueError(f"k must lie between 0 and n = {n!r}, got {k!r}")
+    z2 = z_quantile(level) ** 2
+    p = k / n
+    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = math.sqrt(z2) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    low = 0.0 if k == 0 else min(max(0.0, centre - half), p)
+    high = 1.0 if k == n else max(min(1.0, centre + half), p)
+    return low, high
+
+
+@dataclass(frozen=True)
+class RatioVariance:
+    """A ratio of sums over clusters with its linearised variance and effective size.
+
+    Attributes
+    ----------
+    total_y, total_m : float
+        Sums of numerators and denominators.
+    clusters : int
+        Clusters with a denominator above 0.
+    se : float
+        Clustered standard error (0 with fewer than two clusters).
+    design_effect : float
+        Variance over that of independent units, never below 1.
+    n_eff : float
+        Effective number of units for the Wilson interval.
+    """
+
+    total_y: float
+    total_m: float
+    clusters: int
+    se: float
+    design_effect: float
+    n_eff: float
+
+    @property
+    def share(self) -> float:
+        return self.total_y / self.total_m
+
+
+def ratio_variance(y: NDArray[np.float64], m: NDArray[np.float64], level: float = 0.95) -> RatioVariance:
+    """Linearised variance and effective size of ``sum(y) / sum(m)``, one row per cluster."""
+    used = m > 0
+    y, m = y[used], m[used]
+    clusters, total_m, total_y = len(m), float(m.sum()), float(y.sum())
+    if clusters < 2:
+        return RatioVariance(total_y, total_m, clusters, 0.0, 1.0, total_m)
+    share = total_y / total_m
+    residuals = y - share * m
+    variance = clusters / (clusters - 1) * float(residuals @ residuals) / total_m**2
+    if total_y in (0.0, total_m):
+        return RatioVariance(total_y, total_m, clusters, 0.0, 1.0, float(clusters))
+    if np.all(m == 1):
+        # One unit per cluster: nothing is clustered, so the interval is Wilson's own.
+        return RatioVariance(total_y, total_m, clusters, math.sqrt(variance), 1.0, total_m)
+    design_effect = max(1.0, variance / (share * (1 - share) / total_m))
+    correction = 1.0
+    if total_m > 1:
+        # Fractional denominators (shares) have no whole degrees of freedom; they are rounded up.
+        correction = (t_quantile(max(1, math.ceil(total_m) - 1), level) / t_quantile(clusters - 1, level)) ** 2
+    return RatioVariance(
+        total_y, total_m, clusters, math.sqrt(variance), design_effect, total_m / design_effect * correction
+    )
+
+
+def share_number(
+    y: NDArray[np.float64],
+    m: NDArray[np.float64],
+    *,
+    level: float = 0.95,
+    label: str,
+    unit: str,
+    definition: str,
+    excluded: Mapping[str, int] = NO_EXCLUSIONS,
+    flags: tuple[str, ...] = (),
+    missing: float = 0,
+    undefined: str = "zero_denominator",
+) -> Number:
+    """``sum(y) / sum(m)`` over clusters as a Number; ``missing`` units widen the worst-case range."""
+    ratio = ratio_variance(y, m, level)
+    common: dict[str, Any] = {
+        "level": level,
+        "numerator": ratio.total_y,
+        "denominator": ratio.total_m,
+        "n": math.ceil(ratio.total_m),
+        "clusters": ratio.clusters,
+        "excluded": excluded,
+        "definition": definition,
+        "label": label,
+        "unit": unit,
+    }
+    if missing:
+        whole = ratio.total_m + missing
+        common["worst_case"] = (ratio.total_y / whole, (ratio.total_y + missing) / whole)
+    if ratio.total_m == 0:
+        return undefined_number(undefined, flags=flags, method="", **common)
+    if ratio.clusters < FEW_CLUSTERS:
+        flags = (*flags, "too_few_clusters")
+    if ratio.clusters < 2:
+        return Number(value=ratio.share, flags=flags, method="none: fewer than two items", **common)
+    low, high = wilson(min(ratio.share * ratio.n_eff, ratio.n_eff), ratio.n_eff, level)
+    clustered = ratio.n_eff != ratio.total_m
+    return Number(
+        value=ratio.share,
+        low=min(low, ratio.share),
+        high=max(high, ratio.share),
+        flags=flags,
+        method="Wilson on the effective number of units, clustered by item" if clustered else "Wilson",
+        **common,
+    )
+
+
+def clustered_rate(
+    bad: Any,
+    den: Any,
+    clusters: Any = None,
+    *,
+    level: float = 0.95,
+    label: str = "clustered rate",
+    unit: str = "claim",
+    excluded: Mapping[str, int] = NO_EXCLUSIONS,
+    missing: int = 0,
+    definition: str = "clustered-rate",
+) -> Number:
+    r"""Share of units pooled over clusters, with a Wilson interval on the effective number of units.
+
+    With :math:`p = Y/M`, residuals :math:`e_r = y_r - p m_r` and R clusters,
+
+    .. math::
+        v = \frac{R}{R-1} \sum_r e_r^2 / M^2, \quad
+        deff = \max\left(1, \frac{v}{p(1-p)/M}\right), \quad
+        n_{eff} = \frac{M}{deff} \left(\frac{t_{M-1}}{t_{R-1}}\right)^2
+
+    and the interval is Wilson's for :math:`(p\,n_{eff}, n_{eff})`. At p = 0 or p = 1 every cluster counts
+    as one vote: :math:`n_{eff} = R`. When every cluster holds one unit, it is the plain Wilson interval.
+
+    Parameters
+    ----------
+    bad : array_like of float, shape (n,)
+        Numerator of each row (a response, or one claim as 0 or 1), 0 <= bad <= den.
+    den : array_like of float, shape (n,)
+        Denominator of each row. Rows with 0 add nothing.
+    clusters : array_like, shape (n,), optional
+        Item of each row; without it every row is its own cluster.
+    level : float
+        Confidence level.
+    label, unit, definition : str
+        Name, counted unit and method-page anchor of the figure.
+    excluded : mapping of str to int
+        What the caller left out, by reason; it is carried along.
+    missing : int
+        Units that failed or are pending. They do not enter the rate; the worst-case range treats them as all
+        good and as all bad.
+
+    Returns
+    -------
+    Number
+        Value in [0, 1]; undefined (``zero_denominator``) when `den` sums to 0. With fewer than two clusters
+        the value has no interval.
+
+    References
+    ----------
+    Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small expected number
+    of positive counts estimated from survey data. Survey Methodology 24, 193-201.
+    Dean, N. and Pagano, M. (2015). Evaluating confidence interval methods for binomial proportions in
+    clustered surveys. J. Survey Statistics and Methodology 3, 484-503.
+    """
+    check_level(level)
+    numerators, denominators = check_counts(bad, "bad"), check_counts(den, "den")
+    check_same_length(bad=numerators, den=denominators)
+    if (numerators > denominators).any():
+        position = int(np.flatnonzero(numerators > denominators)[0])
+        raise ValueError(
+            f"bad exceeds den at index {position}: {numerators[position]:g} of {denominators[position]:g}"
+        )
+    if missing < 0:
+        raise ValueError(f"missing must be 0 or more, got {missing!r}")
+    codes, number = encode_clusters(clusters, len(denominators))
+    y = np.bincount(codes, weights=numerators, minlength=number)
+    m = np.bincount(codes, weights=denominators, minlength=number)
+    return share_number(
+        y, m, level=level, label=label, unit=unit, definition=definition, excluded=excluded, missing=missing
+    )
+
+
+def clustered_mean(
+    values: NDArray[np.float64],
+    codes: NDArray[np.integer],
+    clusters: int,
+    *,
+    level: float = 0.95,
+    label: str,
+    unit: str,
+    definition: str,
+    excluded: Mapping[str, int] = NO_EXCLUSIONS,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+    flags: tuple[str, ...] = (),
+    percentage: bool = True,
+    undefined: str = "zero_denominator",
+) -> Number:
+    """Mean of a score with a t interval over clusters.
+
+    ``bounds`` are the possible values of the score: the interval is clipped to them, and where all values sit
+    on one bound it is Wilson's for as many votes as there are clusters. Fewer than two clusters, or values
+    without any variation elsewhere, give no interval.
+    """
+    common: dict[str, Any] = {
+        "level": level,
+        "n": len(values),
+        "clusters": clusters,
+        "excluded": excluded,
+        "definition": definition,
+        "label": label,
+        "unit": unit,
+        "percentage": percentage,
+    }
+    if len(values) == 0:
+        return undefined_number(undefined, flags=flags, **common)
+    sums = np.bincount(codes, weights=values, minlength=clusters)
+    sizes = np.bincount(codes, minlength=clusters).astype(float)
+    mean = float(values.mean())
+    if clusters < FEW_CLUSTERS:
+        flags = (*flags, "too_few_clusters")
+    if clusters < 2:
+        return Number(value=mean, flags=flags, method="none: fewer than two items", **common)
+    if np.all(values == values[0]):
+        value = float(values[0])
+        if bounds is None or value not in bounds:
+            return Number(value=value, flags=(*flags, "no_variation"), method="none", **common)
+        share = 0.0 if value == bounds[0] else 1.0
+        low, high = wilson(share * clusters, clusters, level)
+        span = bounds[1] - bounds[0]
+        return Number(
+            value=value,
+            low=bounds[0] + span * low,
+            high=bounds[0] + span * high,
+            flags=flags,
+            method="Wilson with one vote per item",
+            **common,
+        )
+    residuals = sums - mean * sizes
+    variance = clusters / (clusters - 1) * float(residuals @ residuals) / len(values) ** 2
+    half = t_quantile(clusters - 1, level) * math.sqrt(variance)
+    low, high = mean - half, mean + half
+    if bounds is not None:
+        low, high = max(bounds[0], low), min(bounds[1], high)
+    return Number(
+        value=mean, low=low, high=high, flags=flags, method="t over items, clustered by item", **common
+    )

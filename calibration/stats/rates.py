@@ -1,0 +1,399 @@
+"""Hallucination rates: four labels, three units, and nothing left out in silence."""
+
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arrays import check_level, encode_clusters, encode_labels
+from .intervals import clustered_mean, share_number
+from .labels import EMPTY, GROUNDING_LABELS
+from .results import Number, counted, plural
+
+UNITS = ("claim", "response", "decision")
+MOSTLY_UNVERIFIABLE = 0.20
+SUPPORTED, CONTRADICTED, UNSUPPORTED, UNVERIFIABLE = range(4)
+
+
+@dataclass(frozen=True)
+class HallucinationRates:
+    """Hallucination rates of one set of responses in one unit.
+
+    Attributes
+    ----------
+    unit : str
+        claim (pooled over claims), decision (pooled over decision-critical claims) or response (share of
+        responses with at least one such claim). Figures in different units are never compared.
+    hallucination : Number
+        Claims: (contradicted + unsupported) / (supported + contradicted + unsupported). Responses: with at
+        least one contradicted or unsupported claim.
+    contradicted : Number
+        Same denominator, contradicted only.
+    faithfulness : Number
+        1 - hallucination, same denominator.
+    unverifiable_share : Number
+        Unverifiable claims among all labelled claims (responses: with at least one unverifiable claim).
+    supported_share : Number
+        Supported among all labelled claims; not faithfulness.
+    mean_share : Number
+        Mean over responses of bad / checkable claims; a response without claims scores 0.
+    mean_faithfulness : Number
+        1 - mean share: a response without claims scores 1 by definition, one whose claims are all
+        unverifiable or that is empty has none and is left out with a count.
+    mean_faithfulness_without_gaps : Number
+        The same without the extraction gaps.
+    responses : int
+        Responses in all.
+    zero_claim : int
+        Responses with text and no claim.
+    all_unverifiable : int
+        Responses whose claims are all unverifiable.
+    empty : int
+        Responses without text.
+    extraction_gaps : tuple
+        Responses without a claim whose verdict is ANSWERED: the decomposition found nothing in a text that
+        asserts something. They belong in a review queue.
+    counts : mapping of str to int
+        Labelled claims per label (in the decision unit, decision-critical ones).
+    missing : mapping of str to int
+        Claims without a label, by reason.
+    """
+
+    unit: str
+    hallucination: Number
+    contradicted: Number
+    faithfulness: Number
+    unverifiable_share: Number
+    supported_share: Number
+    mean_share: Number
+    mean_faithfulness: Number
+    mean_faithfulness_without_gaps: Number
+    responses: int
+    zero_claim: int
+    all_unverifiable: int
+    empty: int
+    extraction_gaps: tuple[Hashable, ...]
+    counts: Mapping[str, int]
+    missing: Mapping[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "unit": self.unit,
+            "hallucination": self.hallucination.as_dict(),
+            "contradicted": self.contradicted.as_dict(),
+            "unverifiable_share": self.unverifiable_share.as_dict(),
+            "faithfulness": self.faithfulness.as_dict(),
+            "supported_share_of_all_claims": self.supported_share.as_dict(),
+            "mean_share": self.mean_share.as_dict(),
+            "mean_faithfulness": self.mean_faithfulness.as_dict(),
+            "mean_faithfulness_without_gaps": self.mean_faithfulness_without_gaps.as_dict(),
+            "responses": self.responses,
+            "zero_claim_responses": self.zero_claim,
+            "all_unverifiable_responses": self.all_unverifiable,
+            "empty_responses": self.empty,
+            "extraction_gaps": len(self.extraction_gaps),
+            "counts": dict(self.counts),
+            "missing": dict(self.missing),
+        }
+
+    def explain(self) -> str:
+        """The headline in one plain sentence."""
+        sentence = self.hallucination.explain()
+        missing = sum(self.missing.values())
+        if missing and self.hallucination.worst_case:
+            low, high = self.hallucination.worst_case
+            sentence += (
+                f" Without a label: {missing} {plural(missing, 'claim')}; had they all been good or all bad, the "
+                f"rate would be {low:.1%} or {high:.1%}."
+            )
+        return sentence
+
+
+@dataclass(frozen=True)
+class _ClaimTable:
+    """Responses x labels counts, with the claims that have no label beside them."""
+
+    ids: tuple[Hashable, ...]
+    counts: NDArray[np.int64]
+    unlabelled: NDArray[np.int64]
+    items: NDArray[np.integer]
+    n_items: int
+    empty: NDArray[np.bool_]
+    answered: NDArray[np.bool_]
+    missing: Mapping[str, int]
+    unflagged: int
+
+    def by_item(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        return np.bincount(self.items, weights=values, minlength=self.n_items)
+
+
+def hallucination_rates(
+    labels: Any,
+    response: Any,
+    *,
+    responses: Any = None,
+    items: Any = None,
+    verdicts: Any = None,
+    empty: Any = None,
+    decision: Any = None,
+    missing_reason: Any = None,
+    unit: str = "claim",
+    level: float = 0.95,
+) -> HallucinationRates:
+    r"""Hallucination, contradicted, faithfulness and unverifiable share, from one row per claim.
+
+    .. math:: H = \frac{c + u}{s + c + u}, \quad F = 1 - H, \quad \text{unverifiable} = \frac{v}{s+c+u+v}
+
+    Parameters
+    ----------
+    labels : sequence, shape (claims,)
+        supported, contradicted, unsupported or unverifiable; None where the claim has no valid label.
+    response : sequence, shape (claims,)
+        Identifier of each claim's response.
+    responses : sequence, shape (R,), optional
+        Every response, those without a claim included. Default: those that have claims.
+    items : sequence, shape (R,), optional
+        Item of each response, the cluster of every interval. Default: the response itself.
+    verdicts : sequence, shape (R,), optional
+        REFUSED, ANSWERED, CLARIFY, EMPTY or None; with it, answers without a claim are found.
+    empty : sequence of bool, shape (R,), optional
+        Responses without text. Default: those whose verdict is EMPTY.
+    decision : sequence of bool, shape (claims,), optional
+        Decision-critical claims; required for the decision unit.
+    missing_reason : sequence of str, shape (claims,), optional
+        Why a claim has no label (failed, pending, disputed ...); "unlabelled" where it is not given.
+    unit : {"claim", "response", "decision"}
+        The unit of the four headline rates.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    HallucinationRates
+        Rates in [0, 1]; undefined (``zero_denominator``) where there is nothing checkable. Claims without a
+        label never enter a rate: they are counted, and each rate carries its range had all of them been good
+        or bad. A response with unlabelled claims counts in the response unit only if a labelled claim
+        already settles it.
+
+    References
+    ----------
+    Min, S. et al. (2023). FActScore. EMNLP. Korn and Graubard (1998), see `clustered_rate`.
+    """
+    check_level(level)
+    if unit not in UNITS:
+        raise ValueError(f"unit must be one of {UNITS}, got {unit!r}")
+    if unit == "decision" and decision is None:
+        raise ValueError("decision must be given for the decision unit")
+    everything = _claim_table(labels, response, responses, items, verdicts, empty, None, missing_reason)
+    table = everything
+    if unit == "decision":
+        table = _claim_table(labels, response, responses, items, verdicts, empty, decision, missing_reason)
+    gaps = (everything.counts.sum(axis=1) + everything.unlabelled == 0) & everything.answered
+    gaps &= ~everything.empty
+    headline = _response_rates(table, level) if unit == "response" else _pooled_rates(table, unit, level)
+    return HallucinationRates(
+        unit=unit,
+        supported_share=_supported_share(table, unit, level),
+        mean_share=_mean(everything, level, share=True),
+        mean_faithfulness=_mean(everything, level),
+        mean_faithfulness_without_gaps=_mean(everything, level, without=gaps),
+        responses=len(everything.ids),
+        zero_claim=int((_zero_claim(everything) & ~everything.empty).sum()),
+        all_unverifiable=int(_all_unverifiable(everything).sum()),
+        empty=int(everything.empty.sum()),
+        extraction_gaps=tuple(everything.ids[position] for position in np.flatnonzero(gaps)),
+        counts=dict(zip(GROUNDING_LABELS, table.counts.sum(axis=0).tolist(), strict=True)),
+        missing=table.missing,
+        **headline,
+    )
+
+
+def _claim_table(
+    labels: Any,
+    response: Any,
+    responses: Any,
+    items: Any,
+    verdicts: Any,
+    empty: Any,
+    decision: Any,
+    missing_reason: Any,
+) -> _ClaimTable:
+    codes = encode_labels(labels, GROUNDING_LABELS, "labels")
+    claims = len(codes)
+    for name, values in (("response", response), ("decision", decision), ("missing_reason", missing_reason)):
+        if values is not None and len(values) != claims:
+            raise ValueError(f"{name} must have one entry per claim: {claims} claims, {len(values)} entries")
+    ids, positions = _response_positions(response, responses)
+    for name, values in (("items", items), ("verdicts", verdicts), ("empty", empty)):
+        if values is not None and responses is None:
+            raise ValueError(f"{name} is given per response, so responses must be given as well")
+        if values is not None and len(values) != len(ids):
+            raise ValueError(f"{name} must have one entry per response: {len(ids)} responses, {len(values)} entries")
+    kept = np.ones(claims, dtype=bool) if decision is None else np.array([bool(flag) for flag in decision])
+    if claims == 0:
+        kept = np.zeros(0, dtype=bool)
+    labelled = kept & (codes >= 0)
+    absent = kept & (codes < 0)
+    item_codes, n_items = encode_clusters(items, len(ids), "items")
+    verdict_list = list(verdicts) if verdicts is not None else [None] * len(ids)
+    is_empty = [verdict == EMPTY for verdict in verdict_list] if empty is None else [bool(flag) for flag in empty]
+    reasons = Counter(
+        (missing_reason[int(position)] if missing_reason is not None else None) or "unlabelled"
+        for position in np.flatnonzero(absent)
+    )
+    return _ClaimTable(
+        ids=ids,
+        counts=np.bincount(positions[labelled] * 4 + codes[labelled], minlength=4 * len(ids)).reshape(-1, 4),
+        unlabelled=np.bincount(positions[absent], minlength=len(ids)),
+        items=item_codes,
+        n_items=n_items,
+        empty=np.array(is_empty, dtype=bool),
+        answered=np.array([verdict == "ANSWERED" for verdict in verdict_list], dtype=bool),
+        missing=counted(reasons),
+        unflagged=int((~kept).sum()),
+    )
+
+
+def _response_positions(response: Any, responses: Any) -> tuple[tuple[Hashable, ...], NDArray[np.int64]]:
+    given = response.tolist() if isinstance(response, np.ndarray) else list(response)
+    if any(identifier is None for identifier in given):
+        raise ValueError(f"response holds None at index {given.index(None)}: every claim belongs to a response")
+    if responses is None:
+        numbers: dict[Hashable, int] = {}
+        positions = [numbers.setdefault(identifier, len(numbers)) for identifier in given]
+        return tuple(numbers), np.array(positions, dtype=np.int64)
+    ids = tuple(responses.tolist() if isinstance(responses, np.ndarray) else responses)
+    index = {identifier: position for position, identifier in enumerate(ids)}
+    if len(index) != len(ids):
+        raise ValueError("responses holds the same response twice")
+    try:
+        return ids, np.array([index[identifier] for identifier in given], dtype=np.int64)
+    except KeyError as unknown:
+        raise ValueError(f"response holds {unknown.args[0]!r}, which is not one of responses") from None
+
+
+def _zero_claim(table: _ClaimTable) -> NDArray[np.bool_]:
+    return table.counts.sum(axis=1) + table.unlabelled == 0
+
+
+def _all_unverifiable(table: _ClaimTable) -> NDArray[np.bool_]:
+    known = table.counts.sum(axis=1)
+    return (known > 0) & (table.counts[:, UNVERIFIABLE] == known) & (table.unlabelled == 0)
+
+
+def _pooled_rates(table: _ClaimTable, unit: str, level: float) -> dict[str, Number]:
+    counts = table.counts.astype(float)
+    checkable = counts[:, :UNVERIFIABLE].sum(axis=1)
+    bad = counts[:, CONTRADICTED] + counts[:, UNSUPPORTED]
+    missing = int(table.unlabelled.sum())
+    excluded = {**table.missing, "not_decision_critical": table.unflagged}
+    unverifiable = int(counts[:, UNVERIFIABLE].sum())
+    noun = "claims" if unit == "claim" else "decision-critical claims"
+
+    def rate(numerator: Any, denominator: Any, label: str, key: str, left_out: Mapping[str, int]) -> Number:
+        return share_number(
+            table.by_item(numerator),
+            table.by_item(denominator),
+            level=level,
+            label=label,
+            unit=unit,
+            definition=f"hallucination-rates-{key}",
+            excluded=left_out,
+            missing=missing,
+        )
+
+    not_checkable = {**excluded, "unverifiable": unverifiable}
+    share = rate(
+        counts[:, UNVERIFIABLE], counts.sum(axis=1), f"Unverifiable share of {noun}", "unverifiable_share", excluded
+    )
+    rates = {
+        "hallucination": rate(bad, checkable, f"Hallucination rate of {noun}", "hallucination", not_checkable),
+        "contradicted": rate(
+            counts[:, CONTRADICTED], checkable, f"Contradicted rate of {noun}", "contradicted", not_checkable
+        ),
+        "faithfulness": rate(
+            counts[:, SUPPORTED], checkable, f"Faithfulness of {noun}", "faithfulness", not_checkable
+        ),
+    }
+    if share.value is not None and share.value > MOSTLY_UNVERIFIABLE:
+        rates = {key: number.with_flags("mostly_unverifiable") for key, number in rates.items()}
+    return {**rates, "unverifiable_share": share}
+
+
+def _response_rates(table: _ClaimTable, level: float) -> dict[str, Number]:
+    counts, unsettled = table.counts, table.unlabelled > 0
+
+    def rate(hit: NDArray[np.bool_], label: str, key: str, *, inverse: bool = False) -> Number:
+        known = hit | ~unsettled
+        chosen = (known & ~hit) if inverse else hit
+        return share_number(
+            table.by_item(chosen.astype(float)),
+            table.by_item(known.astype(float)),
+            level=level,
+            label=label,
+            unit="response",
+            definition=f"hallucination-rates-{key}",
+            excluded={"unlabelled_claims": int((~known).sum())},
+            missing=int((~known).sum()),
+        )
+
+    bad = counts[:, CONTRADICTED] + counts[:, UNSUPPORTED] > 0
+    rates = {
+        "hallucination": rate(bad, "Responses with a bad claim", "hallucination"),
+        "contradicted": rate(counts[:, CONTRADICTED] > 0, "Responses with a contradicted claim", "contradicted"),
+        "faithfulness": rate(bad, "Responses without a bad claim", "faithfulness", inverse=True),
+    }
+    total = int(counts.sum())
+    if total and counts[:, UNVERIFIABLE].sum() / total > MOSTLY_UNVERIFIABLE:
+        rates = {key: number.with_flags("mostly_unverifiable") for key, number in rates.items()}
+    share = rate(counts[:, UNVERIFIABLE] > 0, "Responses with an unverifiable claim", "unverifiable_share")
+    return {**rates, "unverifiable_share": share}
+
+
+def _supported_share(table: _ClaimTable, unit: str, level: float) -> Number:
+    counts = table.counts.astype(float)
+    return share_number(
+        table.by_item(counts[:, SUPPORTED]),
+        table.by_item(counts.sum(axis=1)),
+        level=level,
+        label="Supported share of all claims",
+        unit="decision" if unit == "decision" else "claim",
+        definition="hallucination-rates-supported_share",
+        excluded={**table.missing, "not_decision_critical": table.unflagged},
+        missing=int(table.unlabelled.sum()),
+    )
+
+
+def _mean(
+    table: _ClaimTable, level: float, *, share: bool = False, without: NDArray[np.bool_] | None = None
+) -> Number:
+    unsettled = table.unlabelled > 0
+    unverifiable = _all_unverifiable(table)
+    gaps = np.zeros(len(table.ids), dtype=bool) if without is None else without
+    kept = ~(table.empty | unsettled | unverifiable | gaps)
+    counts = table.counts[kept]
+    checkable = counts[:, :UNVERIFIABLE].sum(axis=1)
+    bad = counts[:, CONTRADICTED] + counts[:, UNSUPPORTED]
+    scores = bad / np.maximum(checkable, 1)
+    if not share:
+        scores = 1 - scores
+    codes, number = encode_clusters(table.items[kept], int(kept.sum()), "items")
+    key = "mean_share" if share else "mean_faithfulness" if without is None else "mean_faithfulness_without_gaps"
+    return clustered_mean(
+        scores,
+        codes,
+        number,
+        level=level,
+        label="Mean share of bad claims per response" if share else "Mean faithfulness per response",
+        unit="response",
+        definition=f"hallucination-rates-{key}",
+        excluded={
+            "empty": int(table.empty.sum()),
+            "unlabelled_claims": int((unsettled & ~table.empty).sum()),
+            "all_unverifiable": int((unverifiable & ~table.empty).sum()),
+            "extraction_gap": int(gaps.sum()),
+        },
+    )
