@@ -1,7 +1,6 @@
 """Rules of grading, without pages."""
 
 import threading
-import time
 import uuid
 
 import pytest
@@ -474,19 +473,17 @@ def test_imported_label_that_contradicts_itself_stores_nothing(version):
     assert Annotation.objects.count() == Round.objects.count() == 0
 
 
-@pytest.mark.slow
-def test_a_hundred_thousand_imported_labels_in_seconds(evalset):
-    version = make_version(evalset, responses=[("x", [f"claim {n}" for n in range(25_000)])], freeze=False)
+def test_imported_labels_are_written_in_bulk(evalset, django_assert_max_num_queries):
+    version = make_version(evalset, responses=[("x", [f"claim {n}" for n in range(1000)])], freeze=False)
     response = version.responses.get()
     labels = [
         (name, response.pk, claim, "grounding", "supported")
         for claim in response.claims.values_list("pk", flat=True)
-        for name in ["ann", "ben", "cy", "di"]
+        for name in ["ann", "ben"]
     ]
-    began = time.monotonic()
-    services.record_imported_labels(version=version, runs=version.runs.all(), labels=labels)
-    assert GoldLabel.objects.filter(source="agreed").count() == 25_000
-    assert time.monotonic() - began < 60
+    with django_assert_max_num_queries(150):
+        services.record_imported_labels(version=version, runs=version.runs.all(), labels=labels)
+    assert GoldLabel.objects.filter(source="agreed").count() == 1000
 
 
 # At the same time
