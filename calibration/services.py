@@ -138,7 +138,7 @@ def dimensions_of(judge: Judge) -> tuple[str, ...]:
 
 
 def rubric_in_force(version: EvalSetVersion) -> RubricVersion:
-    """The rubric version of the newest grading round here, else the eval set's newest, else the built-in one."""
+    """That of the newest grading round here, else the eval set's newest, else the built-in one."""
     latest_round = (
         Round.objects.filter(version=version).exclude(kind=Round.Kind.IMPORTED).order_by("-number").first()
     )
@@ -151,7 +151,7 @@ def rubric_in_force(version: EvalSetVersion) -> RubricVersion:
 def targets_of(
     *, system_runs: Iterable[SystemRun], dimensions: Sequence[str]
 ) -> list[tuple[str, int, int | None]]:
-    """(dimension, response, claim): every leaf claim by its grounding, every non-empty response by its abstention."""
+    """(dimension, response, claim): each leaf claim's grounding, each non-empty response's abstention."""
     found: list[tuple[str, int, int | None]] = []
     runs = list(system_runs)
     if "grounding" in dimensions:
@@ -362,7 +362,7 @@ def _import_run(version, runs, name, rows) -> JudgeRun:
 
 
 def _imported_judge(evalset: EvalSet, name: str) -> Judge:
-    """A judge of kind imported; where a judge to be run has the name already, one with "(imported)" after it."""
+    """A judge of kind imported; "(imported)" is added where a judge to be run has the name."""
     taken = Judge.objects.filter(evalset=evalset, name=name).exclude(kind=Judge.Kind.IMPORTED).exists()
     judge, _made = Judge.objects.get_or_create(
         evalset=evalset,
@@ -624,7 +624,7 @@ def stop_run(*, run: JudgeRun) -> None:
 
 @transaction.atomic
 def resume_run(*, run: JudgeRun, retry_failed: bool = False) -> None:
-    """Go on with a stopped run, or with the failed verdicts of any run; a running one is only rung for again."""
+    """Go on with a stopped run, or with a run's failed verdicts; for a running one this only rings again."""
     if run.origin == JudgeRun.Origin.IMPORTED:
         raise Refused(_("Imported verdicts cannot be run again."))
     run = JudgeRun.objects.select_for_update().get(pk=run.pk)
@@ -644,7 +644,7 @@ def resume_run(*, run: JudgeRun, retry_failed: bool = False) -> None:
 
 
 def ring(run: JudgeRun, *, bells: int = 1, expires: float | None = None) -> None:
-    """Tell the workers that there is something to do. A broker that is down loses nothing: the sweep rings again."""
+    """Tell the workers that there is something to do. With the broker down, the sweep rings again later."""
     try:
         for _bell in range(bells):
             current_app.send_task(

@@ -22,30 +22,31 @@ _NEGATION = re.compile(
     r"\b(?:not|no|never|none|cannot|without|nicht|kein|keine|keinen|nie|ohne)\b|n['’]t\b", re.IGNORECASE
 )
 _STOP_WORDS = frozenset(
-    "a an and are as at be been by can for from has have in is it its may of on or that the their this to was "
-    "were will with you your "
-    "als am an auf bei das dem den der des die ein eine einem einen einer es für im in ist mit nach oder sie "
-    "sind und von wird zu zum zur".split()
+    """
+    a an and are as at be been by can for from has have in is it its may of on or that the their this to was
+    were will with you your
+    als am an auf bei das dem den der des die ein eine einem einen einer es für im in ist mit nach oder sie
+    sind und von wird zu zum zur
+    """.split()  # noqa: SIM905
 )
 
 _REFUSALS = [
-    r"(?:do(?:es)? not|don['’]t|doesn['’]t) (?:contain|include|mention|provide|say|state|specify|cover|answer)",
-    r"(?:no|not enough|insufficient) (?:information|mention|details?) (?:is |are )?(?:about|on|in|available|provided)",
-    r"(?:can(?:not|['’]t)|could(?: not|n['’]t)|unable to|am not able to) (?:find|answer|determine|help|locate)",
+    r"(?:do(?:es)? not|do(?:es)?n['’]t) (?:contain|include|mention|provide|say|state|specify|cover|answer)",
+    r"(?:no|not enough|insufficient) (?:information|mention|details?) (?:is |are )?(?:about|on|in|available)",
+    r"(?:can(?:not|['’]t)|could(?: not|n['’]t)|unable to|not able to) (?:find|answer|determine|help|locate)",
     r"i (?:do not|don['’]t) (?:know|have)",
     r"(?:not|nothing) (?:covered|found|mentioned|described|stated|documented) (?:in|by|about)",
-    r"(?:enth(?:ä|ae)lt|enthalten|nenn(?:t|en)|erw(?:ä|ae)hn(?:t|en)|beschreib(?:t|en)) (?:\w+ ){0,4}(?:nicht|kein\w*)",
+    r"(?:enth(?:ä|ae)lt|enthalten|nenn(?:t|en)|erw(?:ä|ae)hn(?:t|en)) (?:\w+ ){0,4}(?:nicht|kein\w*)",
     r"(?:kein\w*|keinerlei) (?:angaben?|informationen?|hinweise?|antwort)",
     r"(?:kann|k(?:ö|oe)nnen) (?:\w+ ){0,6}nicht (?:beantwort\w+|finden|sagen|helfen)",
     r"(?:geht|gehen) (?:\w+ ){0,6}nicht hervor",
     r"(?:wei(?:ß|ss)) (?:ich )?(?:es )?nicht",
 ]
 _QUESTIONS_BACK = [
-    r"could you (?:please )?(?:clarify|specify|tell)",
-    r"can you (?:please )?(?:clarify|specify|tell)",
+    r"(?:could|can) you (?:please )?(?:clarify|specify|tell)",
     r"(?:which|what) (?:\w+ ){0,6}(?:do|did|are) you (?:mean|refer|use|using|have)",
     r"please (?:clarify|specify|tell me|let me know) (?:which|what|whether)",
-    r"(?:k(?:ö|oe)nn(?:t)?en sie|k(?:ö|oe)nntest du) (?:bitte )?(?:\w+ ){0,6}(?:genauer|sagen|angeben|pr(?:ä|ae)zisieren)",
+    r"k(?:ö|oe)nn(?:t)?en sie (?:bitte )?(?:\w+ ){0,6}(?:genauer|sagen|angeben|pr(?:ä|ae)zisieren)",
     r"(?:welche[nrsm]?) (?:\w+ ){0,6}(?:meinen|verwenden|nutzen|haben) sie",
     r"meinen sie ",
 ]

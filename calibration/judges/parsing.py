@@ -1,7 +1,7 @@
 """From a judge's raw answer to a label or to a kind of failure; never a guess and never a default.
 
-Only one JSON object with `label` (and, if it likes, `reason`) counts. A label is not looked for in prose: "not
-supported" contains "supported".
+Only one JSON object with `label` (and, if it likes, `reason`) counts. A label is not looked for in prose:
+"not supported" contains "supported".
 """
 
 import json
@@ -28,7 +28,7 @@ class Reading:
 def read_answer(
     *, text: str | None, finish_reason: str | None, refusal: str | None, labels: tuple[str, ...]
 ) -> Reading:
-    """How the answer ended is looked at first: a cut-off answer is not bad JSON, and asking again cannot help."""
+    """How the answer ended comes first: a cut-off answer is not bad JSON, and asking again cannot help."""
     if finish_reason == "length":
         return Reading(failure=TRUNCATED, detail="the answer was cut off at the token limit")
     if finish_reason == "content_filter":

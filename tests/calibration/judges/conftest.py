@@ -1,6 +1,8 @@
 import pytest
 from django.utils import timezone
 
+from calibration.judges.prompts import DimensionText, LabelText, Prompt, Served, Target, build_prompt
+from evalsets.labels import LABELS
 from evalsets.models import (
     Claim,
     EvalSet,
@@ -12,6 +14,7 @@ from evalsets.models import (
     System,
     SystemRun,
 )
+from tests.calibration.judges.fake_server import FakeServer
 
 
 def freeze(row):
@@ -60,6 +63,28 @@ def make_version(evalset: EvalSet, *, responses: int = 3, claims: int = 2, syste
         freeze(run)
     freeze(version)
     return version
+
+
+def rubric(dimension: str) -> DimensionText:
+    labels = tuple(LabelText(name, f"definition of {name}", ("an example",)) for name in LABELS[dimension])
+    return DimensionText(dimension, f"question of {dimension}?", labels)
+
+
+def prompt(dimension: str = "grounding", **changes) -> Prompt:
+    """A prompt for the pure modules."""
+    target = {
+        "question": "When does the ferry leave?",
+        "response": "The ferry leaves at noon.",
+        "claim": "The ferry leaves at noon." if dimension == "grounding" else None,
+        "passages": (Served("Ferries leave at noon.", "Timetable", "ferries.md"),),
+    }
+    return build_prompt(rubric(dimension), Target(**{**target, **changes}))
+
+
+@pytest.fixture
+def server():
+    with FakeServer() as fake:
+        yield fake
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from calibration import services
-from calibration.models import Judge, JudgeRun, Verdict
+from calibration.models import Judge, JudgeRun
 
 pytestmark = pytest.mark.django_db
 

@@ -1,0 +1,229 @@
+"""A real local HTTP server that speaks the chat completions protocol and misbehaves on demand.
+
+    with FakeServer() as server:
+        server.script("rate_limited", "off_menu")    # the next two calls; afterwards `default`
+        server.default = "good"
+
+Run as a program it prints its address and serves until it is ended:
+
+    python -m tests.calibration.judges.fake_server [behaviour]
+"""
+
+import json
+import socket
+import sys
+import threading
+import time
+from collections import Counter, deque
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+MODEL = "fake-judge-2026-01-01"
+
+
+def completion(content, *, finish_reason="stop", refusal=None, model=MODEL):
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": model,
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": finish_reason,
+                "message": {"role": "assistant", "content": content, "refusal": refusal},
+            }
+        ],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+    }
+
+
+def verdict(label, reason="because"):
+    return json.dumps({"reason": reason, "label": label})
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        behaviour = self.server.owner.next_behaviour(body, dict(self.headers))
+        getattr(self, f"be_{behaviour}")(body)
+
+    def log_message(self, *_args):
+        pass
+
+    def answer(self, body, status=200, **headers):
+        payload = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(payload)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def error(self, status, message, **headers):
+        self.answer({"error": {"message": message, "type": "error"}}, status, **headers)
+
+    def first_label(self, body):
+        """A label of the menu that was sent, so that one server serves both dimensions."""
+        system = body["messages"][0]["content"]
+        return "ANSWERED" if "ANSWERED" in system else "supported"
+
+    def be_good(self, body):
+        self.answer(completion(verdict(self.first_label(body))))
+
+    def be_slow(self, body):
+        time.sleep(self.server.owner.delay)
+        self.be_good(body)
+
+    def be_rate_limited(self, _body):
+        self.error(429, "Rate limit reached", Retry_After=str(self.server.owner.retry_after))
+
+    def be_server_error(self, _body):
+        self.error(500, "Internal error")
+
+    def be_overloaded(self, _body):
+        self.error(529, "Overloaded")
+
+    def be_unauthorized(self, _body):
+        self.error(401, "Incorrect API key provided")
+
+    def be_hanging(self, _body):
+        self.server.owner.released.wait(30)
+        self.close_connection = True
+
+    def be_closing(self, _body):
+        self.connection.shutdown(socket.SHUT_RDWR)
+        self.close_connection = True
+
+    def be_html(self, _body):
+        self.answer(b"<html>maintenance</html>")
+
+    def be_no_choices(self, _body):
+        self.answer({**completion(""), "choices": []})
+
+    def be_truncated(self, _body):
+        self.answer(completion('{"reason": "The passage says that', finish_reason="length"))
+
+    def be_truncated_to_nothing(self, _body):
+        self.answer(completion("", finish_reason="length"))
+
+    def be_refusing(self, _body):
+        self.answer(completion(None, refusal="I can't help with that."))
+
+    def be_filtered(self, _body):
+        self.answer(completion("", finish_reason="content_filter"))
+
+    def be_empty(self, _body):
+        self.answer(completion("  \n"))
+
+    def be_off_menu(self, _body):
+        self.answer(completion(verdict("mostly supported")))
+
+    def be_prose(self, _body):
+        self.answer(completion("The claim is supported."))
+
+    def be_not_an_object(self, _body):
+        self.answer(completion('["supported"]'))
+
+    def be_two_objects(self, _body):
+        self.answer(completion(verdict("supported") + verdict("unsupported")))
+
+    def be_duplicate_key(self, _body):
+        self.answer(completion('{"label": "supported", "label": "unsupported"}'))
+
+    def be_number(self, _body):
+        self.answer(completion('{"label": 1}'))
+
+    def be_null_bytes(self, _body):
+        self.answer(completion("\x00 \ud83d"))
+
+    def be_other_model(self, body):
+        self.answer(completion(verdict(self.first_label(body)), model="fake-judge-2026-09-09"))
+
+    def be_rejecting_schema(self, body):
+        if body["response_format"]["type"] == "json_schema":
+            self.error(400, "response_format of type json_schema is not supported by this model")
+        else:
+            self.be_good(body)
+
+    def be_rejecting_temperature(self, body):
+        if "temperature" in body:
+            self.error(400, "Unsupported value: 'temperature' does not support 0 with this model.")
+        else:
+            self.be_good(body)
+
+    def be_rejecting_max_tokens(self, body):
+        if "max_tokens" in body:
+            self.error(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+        else:
+            self.be_good(body)
+
+    def be_rejecting(self, _body):
+        self.error(400, "This model's maximum context length is 8 tokens")
+
+    def be_picky(self, body):
+        """Judges by the claim's text, for tests that need different answers to different targets."""
+        claim = body["messages"][1]["content"]
+        self.answer(completion(verdict("unsupported" if "Invented" in claim else "supported")))
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+
+class FakeServer:
+    def __init__(self, default="good", port=0):
+        self.default = default
+        self.delay = 0.05
+        self.retry_after = 1
+        self.released = threading.Event()
+        self.requests = []
+        self.headers = []
+        self._script = deque()
+        self._lock = threading.Lock()
+        self._server = _Server(("127.0.0.1", port), Handler)
+        self._server.owner = self
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def script(self, *behaviours):
+        self._script.extend(behaviours)
+
+    def next_behaviour(self, body, headers):
+        with self._lock:
+            self.requests.append(body)
+            self.headers.append({name.lower(): value for name, value in headers.items()})
+            return self._script.popleft() if self._script else self.default
+
+    @property
+    def calls(self):
+        return len(self.requests)
+
+    def calls_by_claim(self):
+        """How often each target was asked about, told by the user message."""
+        with self._lock:
+            return Counter(request["messages"][1]["content"] for request in self.requests)
+
+    def __enter__(self):
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_exception):
+        self.released.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def main():
+    with FakeServer(*sys.argv[1:2]) as server:
+        print(server.url, flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""The client against a real HTTP server that misbehaves."""
+
+import time
+
+import pytest
+
+from calibration.judges.asking import judge_target
+from calibration.judges.clients import Permanent, Retryable
+from calibration.judges.openai_client import OpenAIClient
+from calibration.judges.parsing import read_answer
+from tests.calibration.judges.conftest import prompt
+from tests.calibration.judges.fake_server import MODEL
+
+KEY = "sk-very-secret-key"
+
+
+@pytest.fixture
+def client(server):
+    made = OpenAIClient(
+        base_url=server.url, model="judge-alias", parameters={"temperature": 0, "max_tokens": 50}, api_key=KEY
+    )
+    yield made
+    made.close()
+
+
+def ask(client, timeout=5.0):
+    return client.ask(prompt(), timeout=timeout)
+
+
+def test_one_call_with_schema_model_and_parameters(client, server):
+    answer = ask(client)
+    assert (answer.model, answer.finish_reason) == (MODEL, "stop")
+    assert (answer.prompt_tokens, answer.completion_tokens) == (100, 10)
+    assert answer.effective_parameters == {
+        "temperature": 0,
+        "max_tokens": 50,
+        "response_format": "json_schema",
+    }
+    [request] = server.requests
+    assert request["model"] == "judge-alias"
+    menu = request["response_format"]["json_schema"]["schema"]["properties"]["label"]["enum"]
+    assert menu == ["supported", "contradicted", "unsupported", "unverifiable"]
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "kind"),
+    [
+        ("rate_limited", "rate_limited"),
+        ("server_error", "server_error"),
+        ("overloaded", "server_error"),
+        ("closing", "unreachable"),
+        ("html", "server_error"),
+        ("no_choices", "server_error"),
+    ],
+)
+def test_transport_failures_are_retryable_and_not_retried_here(client, server, behaviour, kind):
+    server.default = behaviour
+    with pytest.raises(Retryable) as failed:
+        ask(client)
+    assert failed.value.kind == kind
+    assert server.calls == 1
+
+
+def test_the_time_a_rate_limit_names_is_kept(client, server):
+    server.default, server.retry_after = "rate_limited", 7
+    with pytest.raises(Retryable) as failed:
+        ask(client)
+    assert failed.value.retry_after == 7
+
+
+def test_a_rate_limit_may_name_a_date(client, server):
+    server.default, server.retry_after = "rate_limited", "Wed, 21 Oct 2015 07:28:00 GMT"
+    with pytest.raises(Retryable) as failed:
+        ask(client)
+    assert failed.value.retry_after == 0
+
+
+def test_a_hanging_server_is_a_timeout(client, server):
+    server.default = "hanging"
+    started = time.monotonic()
+    with pytest.raises(Retryable) as failed:
+        ask(client, timeout=0.3)
+    assert failed.value.kind == "timeout"
+    assert time.monotonic() - started < 3
+
+
+def test_nobody_listening_is_unreachable(server):
+    client = OpenAIClient(base_url="http://127.0.0.1:9/v1", model="m", parameters={})
+    with pytest.raises(Retryable) as failed:
+        ask(client)
+    assert failed.value.kind == "unreachable"
+
+
+@pytest.mark.parametrize("behaviour", ["unauthorized", "rejecting"])
+def test_a_rejected_request_is_permanent_and_says_what_the_server_said(client, server, behaviour):
+    server.default = behaviour
+    with pytest.raises(Permanent) as failed:
+        ask(client)
+    assert failed.value.kind == "rejected"
+    assert ("Incorrect API key" in failed.value.detail) or ("context length" in failed.value.detail)
+    assert KEY not in failed.value.detail
+    assert server.calls == 1
+
+
+def test_a_server_without_schemas_is_asked_for_an_object(client, server):
+    server.default = "rejecting_schema"
+    answer = ask(client)
+    assert answer.effective_parameters["response_format"] == "json_object"
+    assert [r["response_format"]["type"] for r in server.requests] == ["json_schema", "json_object"]
+    ask(client)
+    assert server.calls == 3  # what was learned is not tried again
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "name"), [("rejecting_temperature", "temperature"), ("rejecting_max_tokens", "max_tokens")]
+)
+def test_a_rejected_parameter_is_not_sent_and_the_answer_says_so(client, server, behaviour, name):
+    server.default = behaviour
+    effective = ask(client).effective_parameters
+    assert name not in effective
+    assert name in effective["not_sent"]
+    assert name not in server.requests[-1]
+    if name == "max_tokens":
+        assert server.requests[-1]["max_completion_tokens"] == 50
+
+
+def test_a_named_but_unset_variable_of_a_key_fails_without_a_call(server):
+    client = OpenAIClient(base_url=server.url, model="m", parameters={}, key_variable="OTHER_API_KEY")
+    with pytest.raises(Permanent, match="OTHER_API_KEY is not set"):
+        ask(client)
+    assert server.calls == 0
+
+
+def test_keys_are_not_logged(client, server, caplog):
+    caplog.set_level("DEBUG")
+    server.script("unauthorized")
+    with pytest.raises(Permanent):
+        ask(client)
+    ask(client)
+    assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "kind", "calls"),
+    [
+        ("truncated", "truncated", 1),
+        ("truncated_to_nothing", "truncated", 1),
+        ("refusing", "refused", 1),
+        ("filtered", "refused", 1),
+        ("empty", "empty_answer", 2),
+        ("off_menu", "off_menu", 2),
+        ("prose", "invalid_json", 2),
+        ("not_an_object", "invalid_json", 2),
+        ("two_objects", "invalid_json", 2),
+        ("duplicate_key", "invalid_json", 2),
+        ("number", "invalid_json", 2),
+    ],
+)
+def test_an_unusable_answer_is_asked_for_once_more_at_most(client, server, behaviour, kind, calls):
+    """Asking again cannot help against a cut-off or a refusal; otherwise the same prompt goes out again."""
+    server.default = behaviour
+    outcome = judge_target(client, prompt(), timeout=5)
+    assert (outcome.reading.label, outcome.reading.failure) == ("", kind)
+    assert server.calls == calls
+    assert len({str(request["messages"]) for request in server.requests}) == 1
+    assert outcome.prompt_tokens == 100 * calls
+    assert outcome.effective_parameters["calls"] == calls
+
+
+def test_a_second_answer_that_is_right_counts(client, server):
+    server.script("prose")
+    outcome = judge_target(client, prompt(), timeout=5)
+    assert outcome.reading.label == "supported"
+    assert server.calls == 2
+
+
+def test_the_resolved_model_is_the_one_that_answered(client, server):
+    server.default = "other_model"
+    assert judge_target(client, prompt(), timeout=5).resolved_model == "fake-judge-2026-09-09"
+
+
+def test_the_raw_answer_is_kept_word_for_word(client, server):
+    server.default = "prose"
+    outcome = judge_target(client, prompt(), timeout=5)
+    assert outcome.raw_output == "The claim is supported."
+    assert read_answer(
+        text=outcome.raw_output, finish_reason="stop", refusal=None, labels=("supported",)
+    ).failure
