@@ -199,5 +199,5 @@ LOGGING = {
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "INFO"},
-    "loggers": {"axes": {"level": "WARNING"}, "celery": {"level": "WARNING"}},
+    "loggers": {name: {"level": "WARNING"} for name in ("axes", "celery", "httpx", "httpx2")},
 }
