@@ -60,8 +60,13 @@ def test_servers_end_with_the_session_that_started_them(tmp_path, end):
 
 
 @pytest.mark.own_database
-@pytest.mark.parametrize("database", ["migrated_sqlite", "migrated_postgres"])
-@pytest.mark.parametrize("broker", ["embedded", "redis"])
+@pytest.mark.parametrize(
+    ("database", "broker"),
+    [
+        ("migrated_sqlite", "embedded"),
+        pytest.param("migrated_postgres", "redis", marks=[pytest.mark.postgres, pytest.mark.redis]),
+    ],
+)
 def test_worker_starts_and_survives_nothing_less_than_sigkill(request, start_worker, database, broker):
     url = request.getfixturevalue(database)
     broker_url = request.getfixturevalue("redis_url") if broker == "redis" else ""
