@@ -145,6 +145,7 @@ class Verdict(models.Model):
         indexes = [
             models.Index(fields=["run", "state"], name="verdict_by_state"),
             models.Index(fields=["state", "lease_until"], name="verdict_sweep"),
+            models.Index(fields=["input_sha256"], name="verdict_cache"),
         ]
         constraints = [
             *one_per_target("verdict", "run", "dimension", "run_index"),

@@ -654,8 +654,14 @@ def ring(run: JudgeRun, *, bells: int = 1, expires: float | None = None) -> None
         log.warning("could not ring for judge run %s: %s", run.pk, error)
 
 
-def has_room(*, run: JudgeRun) -> bool:
-    return _under_way(run) < concurrency_of(run)
+def answer_bell(*, run_id: int) -> None:
+    """One worker's turn with a run; rings again when the time is up before the work is."""
+    run = JudgeRun.objects.select_related("judge").filter(pk=run_id, state=JudgeRun.State.RUNNING).first()
+    if run is None or _under_way(run) >= concurrency_of(run):
+        return
+    work_through(run_id=run.pk, seconds=TURN_SECONDS)
+    if due(run).exists():
+        ring(run)
 
 
 def _under_way(run: JudgeRun) -> int:

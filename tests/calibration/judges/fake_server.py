@@ -210,7 +210,7 @@ class FakeServer:
             return Counter(request["messages"][1]["content"] for request in self.requests)
 
     def __enter__(self):
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=[0.02], daemon=True).start()
         return self
 
     def __exit__(self, *_exception):
