@@ -1,6 +1,20 @@
 """Shared reads."""
 
-from evalsets.models import EvalSet
+from collections import Counter
+from dataclasses import dataclass
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Prefetch, Q
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from evalsets.labels import UNANSWERABLE_REASONS
+from evalsets.models import Claim, EvalSet, EvalSetVersion, Item, Passage, Response
+from evalsets.text import is_blank
+
+PER_PAGE = 50
+UNANSWERABLE_SHARE = (0.10, 0.20)
+STRATA_RATIO = 3  # the largest stratum against the smallest
 
 
 def evalsets_of(person):
@@ -12,3 +26,200 @@ def evalsets_of(person):
     for evalset in evalsets:
         evalset.roles = sorted(roles[evalset.pk])
     return list(evalsets)
+
+
+def whole_material() -> tuple[Prefetch, Prefetch]:
+    """Prefetches for responses: passages as `served`, claims without parts of splits as `whole_claims`."""
+    return (
+        Prefetch("passages", Passage.objects.order_by("rank"), to_attr="served"),
+        Prefetch(
+            "claims",
+            Claim.objects.filter(parent__isnull=True).order_by("position", "pk"),
+            to_attr="whole_claims",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Share:
+    """One row of a composition table."""
+
+    name: str
+    n: int
+    of: int
+
+    @property
+    def percent(self) -> float | None:
+        return 100 * self.n / self.of if self.of else None
+
+
+@dataclass(frozen=True)
+class Composition:
+    """What a version consists of, with every item counted in every table."""
+
+    items: int
+    answerable: list[Share]
+    reasons: list[Share]
+    strata: dict[str, list[Share]]
+    without_strata: int
+    without_response: int
+    counts: dict[str, int]
+    warnings: list[str]
+
+
+def composition(version: EvalSetVersion) -> Composition:
+    answerable: Counter[bool | None] = Counter()
+    reasons: Counter[str] = Counter()
+    strata: dict[str, Counter[str]] = {}
+    without_strata = 0
+    rows = version.items.order_by().values_list("answerable", "unanswerable_reason", "strata")
+    for is_answerable, reason, of_item in rows.iterator():
+        answerable[is_answerable] += 1
+        if is_answerable is False:
+            reasons[reason] += 1
+        without_strata += not of_item
+        for name, value in of_item.items():
+            strata.setdefault(name, Counter())[value] += 1
+    items = answerable.total()
+    return Composition(
+        items=items,
+        answerable=[
+            Share(_("answerable"), answerable[True], items),
+            Share(_("unanswerable"), answerable[False], items),
+            Share(_("not known"), answerable[None], items),
+        ],
+        reasons=_reason_shares(reasons),
+        strata={name: _shares(values, items) for name, values in sorted(strata.items())},
+        without_strata=without_strata,
+        without_response=version.items.filter(responses__isnull=True).count(),
+        counts=counts(version),
+        warnings=_warnings(items, answerable, reasons, strata),
+    )
+
+
+def _shares(values: Counter[str], items: int) -> list[Share]:
+    shares = [
+        Share(name, n, items) for name, n in sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
+    ]
+    missing = items - values.total()
+    return [*shares, Share(_("(none given)"), missing, items)] if missing else shares
+
+
+def _reason_shares(reasons: Counter[str]) -> list[Share]:
+    total = reasons.total()
+    shares = [Share(reason, reasons[reason], total) for reason in UNANSWERABLE_REASONS]
+    return [*shares, Share(_("(no reason given)"), reasons[""], total)] if reasons[""] else shares
+
+
+def _warnings(items, answerable, reasons, strata) -> list[str]:
+    warnings = []
+    low, high = UNANSWERABLE_SHARE
+    unanswerable = answerable[False]
+    if items and not low <= unanswerable / items <= high:
+        warnings.append(
+            _(
+                "%(percent).1f %% of the items are unanswerable (%(n)d of %(items)d); between 10 and 20 %% "
+                "lets over-answering be measured without drowning the rest."
+            )
+            % {"percent": 100 * unanswerable / items, "n": unanswerable, "items": items}
+        )
+    if missing := [reason for reason in UNANSWERABLE_REASONS if not reasons[reason]]:
+        warnings.append(
+            _("No unanswerable item has the reason %(reasons)s: nothing can be said about that kind.")
+            % {"reasons": ", ".join(missing)}
+        )
+    if reasons[""]:
+        warnings.append(
+            ngettext(
+                "%(n)d unanswerable item has no reason.",
+                "%(n)d unanswerable items have no reason.",
+                reasons[""],
+            )
+            % {"n": reasons[""]}
+        )
+    if answerable[None]:
+        warnings.append(
+            ngettext(
+                "%(n)d item is not known to be answerable or not; abstention rates leave it out.",
+                "%(n)d items are not known to be answerable or not; abstention rates leave them out.",
+                answerable[None],
+            )
+            % {"n": answerable[None]}
+        )
+    for name, values in sorted(strata.items()):
+        (largest, most), (smallest, least) = values.most_common()[0], values.most_common()[-1]
+        if len(values) > 1 and most > STRATA_RATIO * least:
+            warnings.append(
+                _(
+                    "%(name)s is out of balance: %(largest)s has %(most)d items, %(smallest)s has %(least)d; "
+                    "read rates per stratum, not one average."
+                )
+                % {"name": name, "largest": largest, "most": most, "smallest": smallest, "least": least}
+            )
+    return warnings
+
+
+def counts(version: EvalSetVersion) -> dict[str, int]:
+    """How much there is; parts of split claims are not counted, they are an overlay."""
+    return {
+        "items": version.items.count(),
+        "responses": version.responses.count(),
+        "passages": Passage.objects.filter(response__version=version).count(),
+        "claims": Claim.objects.filter(response__version=version, parent__isnull=True).count(),
+    }
+
+
+def runs_of(version: EvalSetVersion):
+    """The system runs with how much each holds."""
+    runs = list(
+        version.runs.select_related("system").annotate(n_responses=Count("responses")).order_by("number")
+    )
+    claims = dict(
+        Claim.objects.filter(response__version=version, parent__isnull=True)
+        .order_by()
+        .values_list("response__run")
+        .annotate(n=Count("pk"))
+    )
+    empty: Counter[int] = Counter()
+    # A blank text is a short one; the database narrows down, Python decides what can be seen.
+    for run, text in version.responses.order_by().filter(text__length__lte=64).values_list("run", "text"):
+        empty[run] += is_blank(text)
+    for run in runs:
+        run.n_claims, run.n_empty = claims.get(run.pk, 0), empty[run.pk]
+    return runs
+
+
+def items_page(version: EvalSetVersion, *, number: object, search: str = "") -> Page:
+    """One page of items, with the number of responses, without their long texts."""
+    items = Item.objects.filter(version=version)
+    if search:
+        items = items.filter(Q(item_id__icontains=search) | Q(question__icontains=search))
+    items = (
+        items.annotate(n_responses=Count("responses"))
+        .defer("reference_answer", "extra", "expected_documents", "expected_passages")
+        .order_by("position")
+    )
+    page = Paginator(items, PER_PAGE).get_page(number)
+    page.object_list = list(page.object_list)
+    responses = Response.objects.filter(item__in=page.object_list).order_by("run__number", "sample")
+    of_item: dict[int, list[Response]] = {}
+    for response in responses.select_related("run__system").defer("text", "retrieval_query", "extra"):
+        of_item.setdefault(response.item_id, []).append(response)
+    for item in page.object_list:
+        item.answers = of_item.get(item.pk, [])
+    return page
+
+
+def response_in(version: EvalSetVersion, pk: int) -> Response | None:
+    """A response with everything that is shown of it: its item, run, passages and claims."""
+    return (
+        version.responses.filter(pk=pk)
+        .select_related("item", "run__system")
+        .defer("extra", "item__extra")
+        .prefetch_related(*whole_material())
+        .first()
+    )
+
+
+def members_of(evalset: EvalSet):
+    return evalset.memberships.select_related("person").order_by("person__username", "role")

@@ -1,0 +1,87 @@
+"""Files to records, without Django: bytes in, checked records and line-numbered findings out."""
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from evalsets.importing import csvfile, jsonl
+from evalsets.importing.findings import Findings, ImportRefused, Problem, UnreadableFile
+from evalsets.importing.labelfile import label_records
+from evalsets.importing.reading import USUAL_LIMITS, Limits, first_character
+from evalsets.importing.records import LabelRecord, LineRecord
+from evalsets.importing.validate import KNOWN_FIELDS, Frozen, checked
+
+__all__ = ["Findings", "Frozen", "ImportRefused", "Limits", "Problem", "read_labels", "read_records"]
+
+_JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
+
+
+def read_records(
+    stream: BinaryIO,
+    filename: str,
+    findings: Findings,
+    *,
+    limits: Limits = USUAL_LIMITS,
+    frozen: Frozen | None = None,
+) -> Iterator[tuple[LineRecord, bool]]:
+    """The good lines of an eval set file or, where `frozen` is given, of a file of responses.
+
+    Parameters
+    ----------
+    stream : binary file
+        Seekable; JSON Lines or CSV, plain or gzipped (both found by content).
+    filename : str
+        Tells CSV from JSON Lines where the content does not.
+    findings : Findings
+        After the last record it says whether the file is refused (`raise_if_refused`).
+    limits : Limits
+        How much may be unpacked.
+    frozen : Frozen, optional
+        The items and response ids of the version that the responses go to.
+
+    Yields
+    ------
+    (LineRecord, bool)
+        The record, and whether it brings an item that was not there before. Lines with problems are left out.
+    """
+    try:
+        if _is_csv(stream, filename, limits):
+            rows = _refuse_other_columns(csvfile.rows(stream, findings, KNOWN_FIELDS, limits), frozen)
+        else:
+            rows = jsonl.rows(stream, findings, limits)
+        yield from checked(rows, findings, frozen)
+    except UnreadableFile as error:
+        findings.add(error.problem)
+
+
+def read_labels(
+    stream: BinaryIO,
+    filename: str,
+    findings: Findings,
+    *,
+    dimension: str | None = None,
+    limits: Limits = USUAL_LIMITS,
+) -> Iterator[LabelRecord]:
+    """The labels of a label file; parameters as `read_records` and `label_records`."""
+    try:
+        is_csv = _is_csv(stream, filename, limits)
+        yield from label_records(stream, findings, is_csv=is_csv, dimension=dimension, limits=limits)
+    except UnreadableFile as error:
+        findings.add(error.problem)
+
+
+def _is_csv(stream: BinaryIO, filename: str, limits: Limits) -> bool:
+    name = filename.lower().removesuffix(".gz")
+    return not name.endswith(_JSON_ENDINGS) and first_character(stream, limits) not in ("{", "[")
+
+
+def _refuse_other_columns(rows: Iterator[jsonl.Row], frozen: Frozen | None) -> Iterator[jsonl.Row]:
+    first = True
+    for row in rows:
+        if first and ("id" not in row.fields or (frozen is None and "question" not in row.fields)):
+            raise UnreadableFile.at(
+                1,
+                "the columns are not those of an eval set: id, question and response are expected, found "
+                + ", ".join(row.fields),
+            )
+        first = False
+        yield row
