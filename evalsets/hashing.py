@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from decimal import Context, Decimal
+from typing import Any
 
 _EXACT = 2**53
 _PLENTY = Context(prec=10_000)
@@ -70,7 +71,7 @@ def set_hash(entries: Iterable[tuple[str, object]]) -> str:
     return whole.hexdigest()
 
 
-def item_content(item) -> dict:
+def item_content(item: Any) -> dict:
     """What of an item goes into the hash: everything that a file can say about it."""
     return {
         "item_id": item.item_id,
@@ -86,7 +87,7 @@ def item_content(item) -> dict:
     }
 
 
-def response_content(response, *, item_id: str, passages: Iterable, claims: Iterable) -> dict:
+def response_content(response: Any, *, item_id: str, passages: Iterable, claims: Iterable) -> dict:
     """What of a response goes into its run's hash.
 
     Parameters

@@ -6,6 +6,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from evalsets.labels import UNANSWERABLE_REASONS
+from evalsets.text import is_blank
 
 
 class State(models.TextChoices):
@@ -136,7 +137,7 @@ class System(models.Model):
         constraints = [models.UniqueConstraint(fields=["evalset", "fingerprint"], name="system_once")]
 
     def __str__(self):
-        return self.name or self.model or str(_("unnamed system"))
+        return self.name or self.model or self.provider or str(_("unnamed system"))
 
 
 class SystemRun(models.Model):
@@ -197,7 +198,7 @@ class Response(models.Model):
 
     @property
     def is_empty(self):
-        return self.text.strip() == ""
+        return is_blank(self.text)
 
 
 class Passage(models.Model):

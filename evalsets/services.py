@@ -86,14 +86,11 @@ def import_responses(
     stream: BinaryIO,
     filename: str,
     version: EvalSetVersion,
-    person=None,
     on_progress: Progress | None = None,
 ) -> Imported:
     """More responses to the items of a frozen version, as draft system runs."""
     check_responses(stream=stream, filename=filename, version=version)
-    return store_responses(
-        stream=stream, filename=filename, version=version, person=person, on_progress=on_progress
-    )
+    return store_responses(stream=stream, filename=filename, version=version, on_progress=on_progress)
 
 
 def check_responses(*, stream: BinaryIO, filename: str, version: EvalSetVersion) -> None:
@@ -110,7 +107,6 @@ def store_responses(
     stream: BinaryIO,
     filename: str,
     version: EvalSetVersion,
-    person=None,
     on_progress: Progress | None = None,
 ) -> Imported:
     """The second half of `import_responses`; the version is locked and checked against again."""

@@ -33,7 +33,7 @@ class Problem:
     def as_json(self) -> dict:
         return {"line": self.line, "field": self.field, "message": self.message, "value": self.value}
 
-    def __str__(self):
+    def __str__(self) -> str:
         where = f"line {self.line}" if self.line else "file"
         named = f", {self.field}" if self.field else ""
         value = f" [{self.value}]" if self.value else ""

@@ -109,7 +109,7 @@ def _label_of(row: Row, findings: Findings, wanted: str | None) -> LabelRecord |
         line.problem("label", f"one of {', '.join(LABELS[dimension])} is expected", fields.get("label"))
     elif label != fields["label"]:
         line.notice(f'The label "{shown(fields["label"])}" was read as "{label}".')
-    if line.bad:
+    if line.bad or label is None:
         return None
     return LabelRecord(
         row.line,

@@ -500,7 +500,7 @@ class Ledger:
         before = self.findings.count
         identifier = record.response.response_id if record.response else record.item.item_id
         self._once(record.line, identifier)
-        is_new = self._known_item(record) if self.frozen else self._same_item(record)
+        is_new = self._known_item(record, self.frozen) if self.frozen else self._same_item(record)
         if record.response:
             if self.findings.count == before:
                 self._sample_once(record.line, record.item.item_id, record.response)
@@ -546,8 +546,8 @@ class Ledger:
             message = f"the version already has a response with the id {shown(identifier)!r}"
             self.findings.problem(line, "id", message, identifier)
 
-    def _known_item(self, record: LineRecord) -> bool:
-        held = self.frozen.items.get(record.item.item_id)
+    def _known_item(self, record: LineRecord, frozen: Frozen) -> bool:
+        held = frozen.items.get(record.item.item_id)
         if held is None:
             self.findings.problem(
                 record.line,

@@ -1,0 +1,476 @@
+"""What spans the apps: files with labels and verdicts in, the native file out.
+
+Each import is one transaction over the services of `evalsets`, `annotate` and `calibration`, and returns the
+JSON object that the commands print. A refused one raises ImportRefused and leaves nothing behind.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import BinaryIO
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+
+from annotate import services as annotate
+from annotate.models import Annotation, Grader, Round
+from calibration import services as calibration
+from calibration.models import Verdict
+from evalsets import services as evalsets
+from evalsets.importing import Findings, ImportRefused, Limits, Problem, read_labels
+from evalsets.importing.records import ITEM_FIELDS, LabelRecord
+from evalsets.importing.validate import restored
+from evalsets.models import Claim, EvalSet, EvalSetVersion, Item, Response, SystemRun
+from evalsets.queries import counts, whole_material
+from evalsets.text import is_blank
+
+AT_ONCE = 500
+
+
+def import_evalset(
+    *,
+    stream: BinaryIO,
+    filename: str,
+    name: str,
+    person=None,
+    with_labels: bool = False,
+    freeze: bool = False,
+    dry_run: bool = False,
+    on_progress=None,
+) -> dict:
+    """Import a file as a new version; `freeze` freezes the version and its system runs at once."""
+    evalsets.check_evalset(stream=stream, filename=filename, name=name)
+    with transaction.atomic():
+        imported = evalsets.store_evalset(
+            stream=stream, filename=filename, name=name, person=person, on_progress=on_progress
+        )
+        labelled = _store_labels(imported, with_labels=with_labels)
+        version = imported.version
+        version.notices = imported.notices
+        version.save(update_fields=["notices"])
+        if freeze:
+            version = evalsets.freeze_version(version=version, person=person)
+            imported.runs = [evalsets.freeze_run(run=run) for run in imported.runs]
+        transaction.set_rollback(dry_run)
+    return {
+        **_described(version),
+        "counts": {**imported.counts, **labelled},
+        "runs": [_run_described(run) for run in imported.runs],
+        "notices": imported.notices,
+        "problems": [],
+        "dry_run": dry_run,
+    }
+
+
+def import_responses(
+    *,
+    stream: BinaryIO,
+    filename: str,
+    version: EvalSetVersion,
+    with_labels: bool = False,
+    freeze: bool = False,
+    dry_run: bool = False,
+    on_progress=None,
+) -> dict:
+    """Add the responses of a file to a frozen version, one draft system run for each system."""
+    evalsets.check_responses(stream=stream, filename=filename, version=version)
+    with transaction.atomic():
+        imported = evalsets.store_responses(
+            stream=stream, filename=filename, version=version, on_progress=on_progress
+        )
+        labelled = _store_labels(imported, with_labels=with_labels)
+        SystemRun.objects.filter(pk__in=[run.pk for run in imported.runs]).update(notices=imported.notices)
+        if freeze:
+            imported.runs = [evalsets.freeze_run(run=run) for run in imported.runs]
+        transaction.set_rollback(dry_run)
+    runs = [_run_described(run) for run in imported.runs]
+    return {
+        **_described(imported.version),
+        "run": runs[0]["run"],
+        "system": runs[0]["system"],
+        "runs": runs,
+        "counts": {**imported.counts, **labelled},
+        "notices": imported.notices,
+        "problems": [],
+        "dry_run": dry_run,
+    }
+
+
+def _described(version: EvalSetVersion) -> dict:
+    return {
+        "evalset": version.evalset.slug,
+        "version": version.number,
+        "state": version.state,
+        "content_hash": version.content_hash,
+    }
+
+
+def _run_described(run: SystemRun) -> dict:
+    return {
+        "run": run.number,
+        "system": str(run.system),
+        "state": run.state,
+        "content_hash": run.content_hash,
+    }
+
+
+def _store_labels(imported: evalsets.Imported, *, with_labels: bool) -> dict[str, int]:
+    """Hand the labels of the file to their owners; without `with_labels` only say that they are there."""
+    by_kind = Counter(kind for kind, *_rest in imported.labels)
+    if not with_labels:
+        if by_kind:
+            imported.notices.append(
+                f"The file holds {by_kind['grader']} labels of graders and {by_kind['judge']} of judges; "
+                "they were not imported, since that was not asked for."
+            )
+        return {"annotations": 0, "verdicts": 0}
+    version, runs = imported.version, imported.runs
+    if by_kind["grader"]:
+        names = {name: None for kind, name, *_rest in imported.labels if kind == "grader"}
+        _refuse_names_that_differ_in_case(version.evalset, names)
+        _record_annotations(version, runs, (row for kind, *row in imported.labels if kind == "grader"))
+    if by_kind["judge"]:
+        verdicts = (row for kind, *row in imported.labels if kind == "judge")
+        try:
+            calibration.record_imported_verdicts(version=version, runs=runs, verdicts=verdicts)
+        except calibration.Refused as error:
+            raise ImportRefused([Problem(None, "judge_labels", str(error))]) from error
+    return {"annotations": by_kind["grader"], "verdicts": by_kind["judge"]}
+
+
+def _record_annotations(version: EvalSetVersion, runs: list[SystemRun], labels: Iterable) -> Round:
+    try:
+        return annotate.record_imported_labels(version=version, runs=runs, labels=labels)
+    except annotate.Refused as error:
+        raise ImportRefused([Problem(None, "human_labels", str(error))]) from error
+
+
+def _refuse_names_that_differ_in_case(evalset: EvalSet, names: dict[str, int | None]) -> None:
+    held = {grader.name.casefold(): grader.name for grader in Grader.objects.filter(evalset=evalset)}
+    findings = Findings()
+    for name, line in names.items():
+        known = held.get(name.casefold(), name)
+        if known != name:
+            message = f"differs only in case from the grader {known!r} of this eval set"
+            findings.problem(line, "grader", message, name)
+    findings.raise_if_refused()
+
+
+def import_labels(
+    *,
+    stream: BinaryIO,
+    filename: str,
+    version: EvalSetVersion,
+    dimension: str | None = None,
+    dry_run: bool = False,
+) -> dict:
+    """Labels of a CSV or JSON Lines file for responses that are there already."""
+    with transaction.atomic():
+        version = (
+            EvalSetVersion.objects.select_for_update(of=("self",))
+            .select_related("evalset")
+            .get(pk=version.pk)
+        )
+        targets = _LabelTargets(version)
+        records = read_labels(
+            stream,
+            filename,
+            targets.findings,
+            dimension=dimension,
+            limits=Limits(total=settings.IMPORT_MAX_BYTES),
+        )
+        while batch := list(islice(records, AT_ONCE)):
+            targets.resolve(batch)
+        targets.findings.raise_if_refused()
+        _refuse_names_that_differ_in_case(version.evalset, targets.names)
+        runs = list(version.runs.filter(pk__in=targets.run_pks))
+        if targets.labels:
+            _record_annotations(version, runs, targets.labels)
+        transaction.set_rollback(dry_run)
+    return {
+        **_described(version),
+        "counts": {**counts(version), "annotations": len(targets.labels), "verdicts": 0},
+        "notices": targets.findings.notices,
+        "problems": [],
+        "dry_run": dry_run,
+    }
+
+
+class _LabelTargets:
+    """Finds what each line of a label file is about, a batch of lines at a time."""
+
+    def __init__(self, version: EvalSetVersion):
+        self.version = version
+        self.findings = Findings()
+        self.labels: list[tuple[str, int, int | None, str, str]] = []
+        self.names: dict[str, int | None] = {}
+        self.run_pks: set[int] = set()
+        self._lines: dict[tuple, int] = {}
+
+    def resolve(self, batch: list[LabelRecord]) -> None:
+        by_response, by_item = self._responses(batch)
+        claims = self._claims({pk for response in by_response.values() for pk in [response["pk"]]})
+        found = []
+        for record in batch:
+            response = self._response_of(record, by_response, by_item)
+            if response is None:
+                continue
+            claim_pk = claims.get((response["pk"], record.claim_id)) if record.claim_id else None
+            if record.claim_id and claim_pk is None:
+                message = f"the response {response['response_id']!r} has no claim {record.claim_id!r}"
+                self.findings.problem(record.line, "claim", message, record.claim_id)
+            elif record.claim_id is None and is_blank(response["text"]):
+                self.findings.notice(
+                    "Labels of an empty response were left out: it is recorded as EMPTY, not labelled.",
+                    record.line,
+                )
+            elif self._said_once(record, response["pk"], claim_pk):
+                found.append((record, response, claim_pk))
+        held = self._held({response["pk"] for _record, response, _claim in found})
+        for record, response, claim_pk in found:
+            self._keep(record, response, claim_pk, held)
+
+    def _responses(self, batch: list[LabelRecord]) -> tuple[dict[str, dict], dict[str, list[str]]]:
+        asked = Q(response_id__in={record.response_id for record in batch if record.response_id}) | Q(
+            item__item_id__in={record.item_id for record in batch if record.item_id}
+        )
+        rows = (
+            self.version.responses.filter(asked)
+            .order_by("position")
+            .values("pk", "response_id", "item__item_id", "run_id", "text")
+        )
+        by_response: dict[str, dict] = {}
+        by_item: dict[str, list[str]] = defaultdict(list)
+        for row in rows:
+            by_response[row["response_id"]] = row
+            by_item[row["item__item_id"]].append(row["response_id"])
+        return by_response, by_item
+
+    def _claims(self, response_pks: set[int]) -> dict[tuple[int, str], int]:
+        rows = Claim.objects.filter(response__in=response_pks, parent__isnull=True)
+        return {(response, name): pk for response, name, pk in rows.values_list("response", "claim_id", "pk")}
+
+    def _response_of(self, record: LabelRecord, by_response: dict, by_item: dict) -> dict | None:
+        if record.response_id:
+            response = by_response.get(record.response_id)
+            if response is None:
+                message = f"the version has no response {record.response_id!r}"
+                self.findings.problem(record.line, "response", message, record.response_id)
+            elif record.item_id and response["item__item_id"] != record.item_id:
+                message = f"the response {record.response_id!r} is not about this item"
+                self.findings.problem(record.line, "item", message, record.item_id)
+                return None
+            return response
+        names = by_item.get(record.item_id, [])
+        if len(names) == 1:
+            return by_response[names[0]]
+        message = f"the version has no item {record.item_id!r} with a response"
+        if names:
+            message = (
+                f"the item has {len(names)} responses; name the response instead ({', '.join(names[:5])})"
+            )
+        self.findings.problem(record.line, "item", message, record.item_id)
+        return None
+
+    def _said_once(self, record: LabelRecord, response_pk: int, claim_pk: int | None) -> bool:
+        key = (record.grader, record.dimension, response_pk, claim_pk)
+        first = self._lines.setdefault(key, record.line)
+        if first == record.line:
+            return True
+        message = (
+            f"{record.grader} has a label for this target on line {first} and again on line {record.line}"
+        )
+        self.findings.problem(record.line, "label", message, record.label)
+        return False
+
+    def _held(self, response_pks: set[int]) -> dict[tuple, str]:
+        rows = Annotation.objects.filter(
+            round__version=self.version, round__kind=Round.Kind.IMPORTED, response__in=response_pks
+        ).values_list("grader__name", "dimension", "response", "claim", "label")
+        return {tuple(target): label for *target, label in rows}
+
+    def _keep(
+        self, record: LabelRecord, response: dict, claim_pk: int | None, held: dict[tuple, str]
+    ) -> None:
+        before = held.get((record.grader, record.dimension, response["pk"], claim_pk))
+        if before is None:
+            self.names.setdefault(record.grader, record.line)
+            self.run_pks.add(response["run_id"])
+            self.labels.append((record.grader, response["pk"], claim_pk, record.dimension, record.label))
+        elif before == record.label:
+            self.findings.notice("Labels that were imported before were left out.", record.line)
+        else:
+            message = f"{record.grader} has the label {before!r} for this target from an earlier import"
+            self.findings.problem(record.line, "label", message, record.label)
+
+
+def export_version(*, version: EvalSetVersion, out: BinaryIO, with_labels: bool = False) -> dict:
+    """Write the native file of a version; importing it gives the same content hashes."""
+    export = Export(version, with_labels=with_labels)
+    for line in export.lines():
+        out.write(line)
+    return {**_described(version), "counts": export.counts, "notices": export.notices}
+
+
+class Export:
+    """The native file, a line at a time; `counts` and `notices` are complete after the last one."""
+
+    def __init__(self, version: EvalSetVersion, *, with_labels: bool = False):
+        self.version, self.with_labels = version, with_labels
+        self.counts = dict.fromkeys(
+            ("items", "responses", "passages", "claims", "annotations", "verdicts"), 0
+        )
+        self._left_out: Counter[str] = Counter()
+        self._run_marks = _run_marks(version)
+        self._items_seen: set[int] = set()
+
+    @property
+    def notices(self) -> list[str]:
+        return [f"{n} {what}" for what, n in sorted(self._left_out.items())]
+
+    def lines(self) -> Iterator[bytes]:
+        for fields in self._records():
+            yield json.dumps(fields, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n"
+
+    def _records(self) -> Iterator[dict]:
+        """Responses in the order of import, with each item that has none at its own place."""
+        lonely = self.version.items.filter(responses__isnull=True).order_by("position").iterator(AT_ONCE)
+        waiting = next(lonely, None)
+        responses = (
+            self.version.responses.order_by("position")
+            .select_related("item", "run__system")
+            .prefetch_related(*whole_material())
+            .iterator(200)
+        )
+        while batch := list(islice(responses, 200)):
+            labels = self._labels(batch) if self.with_labels else {}
+            for response in batch:
+                while waiting is not None and waiting.position < response.item.position:
+                    yield self._item_alone(waiting)
+                    waiting = next(lonely, None)
+                yield self._response(response, labels)
+        while waiting is not None:
+            yield self._item_alone(waiting)
+            waiting = next(lonely, None)
+
+    def _item_alone(self, item: Item) -> dict:
+        self.counts["items"] += 1
+        extra = dict(item.extra)
+        if extra.get("context"):
+            extra["context"] = [restored(passage) for passage in extra["context"]]
+        return {"id": item.item_id, **_item_fields(item), **extra}
+
+    def _response(self, response: Response, labels: dict) -> dict:
+        self.counts["items"] += response.item_id not in self._items_seen
+        self._items_seen.add(response.item_id)
+        self.counts["responses"] += 1
+        self.counts["passages"] += len(response.served)
+        self.counts["claims"] += len(response.whole_claims)
+        human, judge = labels.get((response.pk, None), ({}, {}))
+        fields = {
+            "id": response.response_id,
+            "item_id": response.item.item_id,
+            **_item_fields(response.item),
+            "item_extra": response.item.extra,
+            "context": [_passage_fields(passage) for passage in response.served],
+            "response": response.text,
+            "system": response.run.system.given,
+            "run": self._run_marks.get(response.run_id),
+            "retrieval_query": response.retrieval_query,
+            "sample": response.sample,
+            "claims": [
+                _claim_fields(claim, *labels.get((response.pk, claim.pk), ({}, {})))
+                for claim in response.whole_claims
+            ],
+            "response_labels": human,
+            "response_judge_labels": judge,
+        }
+        for key in (
+            "item_extra",
+            "system",
+            "run",
+            "retrieval_query",
+            "response_labels",
+            "response_judge_labels",
+        ):
+            if fields[key] in (None, {}):
+                del fields[key]
+        return {**fields, **response.extra}
+
+    def _labels(self, responses: list[Response]) -> dict[tuple[int, int | None], tuple[dict, dict]]:
+        """(response, claim or None) to the labels by grader's and by judge's name."""
+        found: dict[tuple[int, int | None], tuple[dict, dict]] = defaultdict(lambda: ({}, {}))
+        annotations = (
+            Annotation.objects.filter(response__in=responses)
+            .select_related("grader", "round", "claim")
+            .order_by("round__number")
+        )
+        # A second look repeats what a first round asked: the first answer goes out.
+        for row in sorted(annotations, key=lambda row: row.round.kind == Round.Kind.SECOND_LOOK):
+            self._take(
+                found, 0, row, row.grader.name, "annotations", "labels of a later round for the same target"
+            )
+        verdicts = (
+            Verdict.objects.filter(response__in=responses, state=Verdict.State.VALID)
+            .select_related("run__judge", "claim")
+            .order_by("-run__number", "run_index")
+        )
+        for row in verdicts:
+            self._take(
+                found, 1, row, row.run.judge.name, "verdicts", "verdicts of earlier runs or repeated calls"
+            )
+        return found
+
+    def _take(self, found, side: int, row: Annotation | Verdict, name: str, what: str, if_there: str) -> None:
+        if row.claim and row.claim.parent_id:
+            self._left_out[
+                "labels of parts of split claims were left out: the native file holds whole claims"
+            ] += 1
+            return
+        labels = found[row.response_id, row.claim_id][side]
+        if name in labels:
+            self._left_out[f"{if_there} were left out: the native file holds one"] += 1
+            return
+        labels[name] = row.label
+        self.counts[what] += 1
+
+
+def _run_marks(version: EvalSetVersion) -> dict[int, int]:
+    """Which run of its system a run is, for systems that have several runs in the version."""
+    by_system: dict[int, list[int]] = defaultdict(list)
+    for pk, system in version.runs.order_by("number").values_list("pk", "system"):
+        by_system[system].append(pk)
+    return {pk: mark for runs in by_system.values() if len(runs) > 1 for mark, pk in enumerate(runs, start=1)}
+
+
+def _item_fields(item: Item) -> dict:
+    fields = {name: getattr(item, name) for name in ITEM_FIELDS}
+    fields["unanswerable_reason"] = item.unanswerable_reason or None
+    fields["variant_of"] = item.variant_of or None
+    fields["strata"] = item.strata or None
+    always = {"question", "answerable", "unanswerable_reason"}
+    return {name: value for name, value in fields.items() if name in always or value is not None}
+
+
+def _passage_fields(passage) -> dict:
+    fields = {
+        "id": passage.passage_id,
+        "title": passage.title,
+        "document": passage.document,
+        "text": passage.text,
+    }
+    return restored({key: value for key, value in fields.items() if value is not None} | passage.extra)
+
+
+def _claim_fields(claim: Claim, human: dict, judge: dict) -> dict:
+    fields = {"id": claim.claim_id, "text": claim.text, "source_ids": claim.source_ids}
+    if claim.decision is not None:
+        fields["decision"] = claim.decision
+    fields |= claim.extra
+    if human:
+        fields["human_labels"] = human
+    if judge:
+        fields["judge_labels"] = judge
+    return fields
