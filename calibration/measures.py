@@ -26,6 +26,7 @@ from calibration.table import (
 from evalsets.labels import EMPTY, LABELS
 
 Figures = dict[str, Any]
+HEADLINES = ("hallucination", "contradicted", "unverifiable_share", "faithfulness")
 
 
 # Agreement between graders
@@ -355,98 +356,95 @@ def costly_cell(confusion: Figures) -> Figures | None:
 # Rates
 
 
-def rates_of(*, claims: Table, responses: Table, said: Column, verdict: Column, unit: str) -> Figures:
-    """Hallucination and abstention rates of one source of labels: over all systems, and of each apart.
+def rates_of(
+    *,
+    claims: Table,
+    responses: Table,
+    said: Column,
+    verdict: Column,
+    unit: str,
+    dimensions: Iterable[str] = tuple(LABELS),
+) -> Figures:
+    """Rates of one source of labels: over all systems, and of each system and stratum apart.
 
-    `said` labels the rows of `claims` (its leaves), `verdict` those of `responses`.
+    `said` labels the rows of `claims` (the leaves), `verdict` those of `responses`. Grounding gives the
+    hallucination rates, abstention the abstention rates.
     """
-    whole = _rates(claims.targets, said, responses.targets, verdict, unit)
-    whole["systems"] = list(claims.targets.run_names.values())
-    whole["per_system"] = [
-        {"system": group.value} | _rates_of_part(claims, responses, said, verdict, unit, run)
-        for group, run in zip(claims.by_system(), claims.targets.run_names, strict=True)
+    wanted = tuple(dimensions)
+
+    def part(of_claims: Mask, of_responses: Mask) -> Figures:
+        return _rates(
+            claims.targets.select(of_claims),
+            said.select(of_claims),
+            responses.targets.select(of_responses),
+            verdict.select(of_responses),
+            unit,
+            wanted,
+        )
+
+    figures = _rates(claims.targets, said, responses.targets, verdict, unit, wanted)
+    figures["systems"] = list(responses.targets.run_names.values())
+    figures["per_system"] = [
+        {"system": name} | part(claims.targets.run == run, responses.targets.run == run)
+        for run, name in responses.targets.run_names.items()
     ]
-    whole["per_stratum"] = [
-        {"name": group.name, "value": group.value, "n_responses": int(group.mask.sum())}
-        | _rates_of_stratum(claims, responses, said, verdict, unit, group.name, group.value)
+    figures["per_stratum"] = [
+        {"name": group.name, "value": group.value}
+        | part(np.isin(claims.targets.item, responses.targets.item[group.mask]), group.mask)
         for group in responses.by_stratum()
     ]
-    return whole
+    return figures
 
 
-def _rates_of_part(claims, responses, said, verdict, unit, run) -> Figures:
-    return _rates_of_masks(
-        claims, responses, said, verdict, unit, claims.targets.run == run, responses.targets.run == run
-    )
-
-
-def _rates_of_stratum(claims, responses, said, verdict, unit, name, value) -> Figures:
-    items = [
-        item for item, facts in responses.targets.item_facts.items() if facts["strata"].get(name) == value
-    ]
-    return _rates_of_masks(
-        claims,
-        responses,
-        said,
-        verdict,
-        unit,
-        np.isin(claims.targets.item, items),
-        np.isin(responses.targets.item, items),
-    )
-
-
-def _rates_of_masks(claims, responses, said, verdict, unit, of_claims: Mask, of_responses: Mask) -> Figures:
-    return _rates(
-        claims.targets.select(of_claims),
-        said.select(of_claims),
-        responses.targets.select(of_responses),
-        verdict.select(of_responses),
-        unit,
-    )
-
-
-def _rates(claims: Targets, said: Column, responses: Targets, verdict: Column, unit: str) -> Figures:
+def _rates(
+    claims: Targets, said: Column, responses: Targets, verdict: Column, unit: str, wanted: tuple[str, ...]
+) -> Figures:
+    figures: Figures = {"n_responses": len(responses), "n_claims": len(claims)}
     verdicts = verdict_words(responses, verdict)
-    hallucination = stats.hallucination_rates(
-        said.codes,
-        claims.response,
-        responses=responses.response,
-        items=responses.item,
-        verdicts=verdicts,
-        empty=responses.empty,
-        decision=claims.decision if unit == "decision" else None,
-        missing_reason=said.reasons(),
-        unit=unit,
-    )
-    abstention = stats.abstention_rates(
-        question_classes(responses), verdicts, reason=_reasons(responses), clusters=responses.item
-    )
-    figures = hallucination.as_dict()
-    figures["sentence"] = hallucination.explain()
-    figures["extraction_gap_responses"] = [int(response) for response in hallucination.extraction_gaps]
-    figures["abstention"] = abstention.as_dict() | {"sentence": abstention.explain()}
+    if "grounding" in wanted:
+        hallucination = stats.hallucination_rates(
+            said.codes,
+            claims.response,
+            responses=responses.response,
+            items=responses.item,
+            verdicts=verdicts,
+            empty=responses.empty,
+            decision=claims.decision if unit == "decision" else None,
+            missing_reason=said.reasons(),
+            unit=unit,
+        )
+        figures |= hallucination.as_dict()
+        figures["sentence"] = hallucination.explain()
+        figures["extraction_gap_responses"] = [int(response) for response in hallucination.extraction_gaps]
+    if "abstention" in wanted:
+        abstention = stats.abstention_rates(
+            question_classes(responses), verdicts, reason=_reasons(responses), clusters=responses.item
+        )
+        figures["abstention"] = abstention.as_dict() | {"sentence": abstention.explain()}
+    return figures
+
+
+def merged(first: Figures, second: Figures) -> Figures:
+    """Rates of two dimensions in one object, their groups matched by name."""
+    figures = first | second
+    for key, names in (("per_system", ("system",)), ("per_stratum", ("name", "value"))):
+        groups: dict[tuple, Figures] = {}
+        for entry in (*first.get(key, ()), *second.get(key, ())):
+            group = groups.setdefault(tuple(entry[name] for name in names), {})
+            group |= entry
+        figures[key] = list(groups.values())
     return figures
 
 
 def verdict_words(responses: Targets, verdict: Column) -> list[str | None]:
     """The label of each response; EMPTY where there is no text, whatever was said about it."""
-    labels = LABELS["abstention"]
-    return [
-        EMPTY if empty else (labels[code] if code >= 0 else None)
-        for empty, code in zip(responses.empty.tolist(), verdict.codes.tolist(), strict=True)
-    ]
+    said = verdict.words(LABELS["abstention"])
+    return [EMPTY if empty else label for empty, label in zip(responses.empty.tolist(), said, strict=True)]
 
 
 def question_classes(responses: Targets) -> list[str | None]:
-    def kind(answerable: bool | None, reason: str) -> str | None:
-        if answerable is None:
-            return None
-        if answerable:
-            return "answerable"
-        return "underspecified" if reason == "underspecified" else "unanswerable"
-
     return [
-        kind(answerable, reason)
+        stats.question_class(answerable, reason or None)
         for answerable, reason in zip(responses.fact("answerable"), responses.fact("reason"), strict=True)
     ]
 

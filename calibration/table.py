@@ -57,6 +57,10 @@ class Column:
         codes[hidden], why[hidden] = MISSING, REASON_CODE[reason]
         return replace(self, codes=codes, why=why)
 
+    def words(self, labels: Sequence[str]) -> list[str | None]:
+        """The labels themselves, None where there is none."""
+        return [labels[code] if code >= 0 else None for code in self.codes.tolist()]
+
     def reasons(self) -> list[str]:
         """Per target: why there is no label, "" where there is one."""
         return [REASONS[code] for code in self.why.tolist()]
@@ -143,6 +147,13 @@ class Table:
         assert self.gold_saw_judge is not None
         return self.gold.hide(self.gold_saw_judge, "gold_saw_judge")
 
+    def first_labels(self) -> Ints:
+        """Of each target the label of the first grader who gave one."""
+        codes = np.full(len(self), MISSING, dtype=np.int64)
+        for column in reversed(self.graders):
+            codes = np.where(column.has, column.codes, codes)
+        return codes
+
     def originals(self) -> "Table":
         return self.select(self.targets.original)
 
@@ -164,6 +175,13 @@ class Table:
                 values.setdefault((name, value), []).append(item)
         for (name, value), items in sorted(values.items()):
             yield Group(name, value, np.isin(self.targets.item, items))
+
+
+def nobody(targets: Targets, name: str, kind: str, reason: str) -> Column:
+    """The column of somebody who said nothing about these targets."""
+    n = len(targets)
+    why = np.full(n, REASON_CODE[reason], dtype=np.int8)
+    return Column(name, kind, np.full(n, MISSING, dtype=np.int64), why)
 
 
 def counts_per_label(columns: Sequence[Column], targets: Targets) -> Ints:

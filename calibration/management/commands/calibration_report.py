@@ -1,0 +1,94 @@
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from calibration.management.reporting import ReportingCommand, round_facts, round_of, version_named
+from calibration.measures import Figures
+from calibration.models import Judge, JudgeRun
+from calibration.reports import NotReportable, build_report, dimensions_judged, standing_of
+from evalsets.models import EvalSetVersion
+
+
+class Command(ReportingCommand):
+    help = "How far a judge agrees with people, whether it may be trusted, and its rates only if it may."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--judge", required=True, metavar="NAME")
+        parser.add_argument("--run", type=int, help="number of the judge run (default: the judge's latest)")
+        self.add_dimension(parser)
+        self.add_round(parser)
+
+    def report(self, **options: Any) -> dict[str, Any]:
+        version = version_named(options["version"])
+        judge = judge_of(version, options["judge"])
+        asked = dimensions_judged(judge=judge, version=version)
+        dimension = options["dimension"] or next(iter(asked), None)
+        run = _run_of(judge, version, options["run"], dimension)
+        round = round_of(version, options["round"])
+        if round is None:
+            raise CommandError(f"{version} has no grading round: there is nobody to compare {judge} with.")
+        try:
+            report = build_report(judge_run=run, round=round, dimension=dimension)
+        except NotReportable as error:
+            raise CommandError(str(error)) from error
+        return {
+            "version": str(version),
+            "report": report.number,
+            "round": round_facts(round),
+            "dimensions_judged": asked,
+            **report_figures(report),
+        }
+
+    def sentences(self, result: dict[str, Any]) -> list[str]:
+        gate = result["gate"]
+        words = [f"{result['judge']['name']} on {result['version']}, {result['dimension']}: {gate['state']}"]
+        for condition in gate["conditions"]:
+            mark = {True: "pass", False: "FAIL", None: "  - "}[condition["passed"]]
+            words.append(f"  {mark}  {condition['message']}")
+        for pair in result["agreement"]["pairs"]:
+            words.append(f"  {pair['sentence']}")
+        return words
+
+
+def report_figures(report: Any) -> Figures:
+    """What a report says, with what has changed since; its rates only while it holds."""
+    payload, holds = report.payload, standing_of(report)
+    agreement = payload["agreement"]
+    return {
+        key: payload[key]
+        for key in (
+            "dimension",
+            "unit",
+            "judge",
+            "evidence",
+            "verdicts",
+            "per_system",
+            "per_stratum",
+            "gold_rates",
+        )
+    } | {
+        "gate": payload["gate"] | {"state": holds.state, "changes": holds.changes},
+        "agreement": agreement | {"dimensions": [agreement]},
+        "rates": payload["rates"] if holds.trusted and "rates" in payload else holds.withheld(),
+    }
+
+
+def judge_of(version: EvalSetVersion, name: str) -> Judge:
+    judges = Judge.objects.filter(evalset=version.evalset)
+    judge = judges.filter(name=name).first()
+    if judge is None:
+        names = ", ".join(judges.values_list("name", flat=True)) or "none"
+        raise CommandError(f"{version.evalset.slug} has no judge {name!r}. It has: {names}.")
+    return judge
+
+
+def _run_of(judge: Judge, version: EvalSetVersion, number: int | None, dimension: str | None) -> JudgeRun:
+    runs = list(judge.runs.filter(version=version).order_by("-number"))
+    fitting = [run for run in runs if number in (None, run.number) and dimension in run.dimensions]
+    if fitting:
+        return fitting[0]
+    if not runs:
+        raise CommandError(f"{judge} has not run over {version} yet: start it with judge_run.")
+    wanted = f"run {number}" if number else "run"
+    raise CommandError(f"{judge} has no {wanted} over {version} that was asked about {dimension}.")

@@ -1,0 +1,63 @@
+"""Rates by one source of labels. What a judge says is shown by `reports` only, behind its gate."""
+
+from collections.abc import Iterable
+
+from annotate.models import Round
+from calibration.measures import Figures, rates_of
+from calibration.models import JudgeRun
+from calibration.pairing import judge_column, table_of, targets_of
+from calibration.table import Column, Table, Targets, nobody
+from evalsets.labels import LABELS
+from evalsets.models import EvalSetVersion
+
+
+def human_rates(
+    *,
+    version: EvalSetVersion,
+    round: Round | None,
+    source: str,
+    unit: str,
+    dimensions: Iterable[str] = tuple(LABELS),
+) -> Figures:
+    """Rates by what people said; `source` is gold or grader:NAME."""
+    claims = table_of(version=version, round=round, dimension="grounding").leaves()
+    responses = table_of(version=version, round=round, dimension="abstention")
+    return rates_of(
+        claims=claims,
+        responses=responses,
+        said=column_of(claims, source),
+        verdict=column_of(responses, source),
+        unit=unit,
+        dimensions=dimensions,
+    )
+
+
+def column_of(table: Table, source: str) -> Column:
+    """The column of gold or of grader:NAME; of a grader who said nothing here, one without a label."""
+    if source == "gold":
+        assert table.gold is not None
+        return table.gold
+    name = source.removeprefix("grader:")
+    found = [column for column in table.graders if column.name == name]
+    return found[0] if found else nobody(table.targets, name, "grader", "not_assigned")
+
+
+def rates_of_judge_run(*, judge_run: JudgeRun, dimension: str, unit: str) -> Figures:
+    """What the judge's verdicts give in one dimension, over everything it judged. Not for a page."""
+    runs = list(judge_run.system_runs.select_related("system").order_by("number"))
+    claims = Table(targets_of(runs=runs, dimension="grounding")).leaves()
+    responses = Table(targets_of(runs=runs, dimension="abstention"))
+    return rates_of(
+        claims=claims,
+        responses=responses,
+        said=_said(claims.targets, judge_run, dimension),
+        verdict=_said(responses.targets, judge_run, dimension),
+        unit=unit,
+        dimensions=(dimension,),
+    )
+
+
+def _said(targets: Targets, judge_run: JudgeRun, dimension: str) -> Column:
+    if targets.dimension != dimension:
+        return nobody(targets, judge_run.judge.name, "judge", "not_judged")
+    return judge_column(targets=targets, judge_run=judge_run)

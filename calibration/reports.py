@@ -1,0 +1,353 @@
+"""Calibration reports: built once, frozen, and asked later whether they still hold.
+
+A judge's rates come out of `judge_rates` and of a trusted report only: whatever shows them gets the reason
+instead while the gate is not passed.
+"""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotate.models import Round
+from calibration import evidence as sample
+from calibration.gate import STALE, TRUSTED, UNCALIBRATED, GateDecision, GatePolicy, decide, decide_by_system
+from calibration.measures import HEADLINES, Figures, judge_agreement_of, kappa_of, merged, pair_figures
+from calibration.models import CalibrationReport, Judge, JudgeRun, Verdict
+from calibration.pairing import table_of
+from calibration.rates import human_rates, rates_of_judge_run
+from calibration.services import fingerprint_of, requested_of
+from calibration.table import Group, Table
+from evalsets.labels import LABELS
+from evalsets.models import EvalSetVersion
+
+PAYLOAD_VERSION = 1
+GRADERS_APART = 2  # with more graders, systems and strata are shown against gold only
+
+
+class NotReportable(Exception):
+    """A report cannot be built; the message is a sentence for the person who asked."""
+
+
+def policy_in_force() -> GatePolicy:
+    return GatePolicy(**getattr(settings, "TRUST_GATE", {}))
+
+
+# Building
+
+
+@transaction.atomic
+def build_report(*, judge_run: JudgeRun, round: Round, dimension: str, person=None) -> CalibrationReport:
+    """Assess a judge run against the labels of a round. The same labels and verdicts give the same report."""
+    _refuse(judge_run, round, dimension)
+    JudgeRun.objects.select_for_update().get(pk=judge_run.pk)
+    payload = payload_of(judge_run=judge_run, round=round, dimension=dimension)
+    reports = CalibrationReport.objects.filter(judge_run=judge_run)
+    latest = reports.filter(round=round, dimension=dimension).order_by("-number").first()
+    if latest and _same(latest.payload, payload):
+        return latest
+    return CalibrationReport.objects.create(
+        judge_run=judge_run,
+        round=round,
+        dimension=dimension,
+        number=(reports.aggregate(last=Max("number"))["last"] or 0) + 1,
+        gate_state=payload["gate"]["state"],
+        payload=payload,
+        created_by=person,
+    )
+
+
+def _refuse(judge_run: JudgeRun, round: Round, dimension: str) -> None:
+    if judge_run.version_id != round.version_id:
+        raise NotReportable(_("The judge run and the round belong to different versions."))
+    if dimension not in judge_run.dimensions:
+        raise NotReportable(
+            _("Run {number} of {judge} was not asked about {dimension}.").format(
+                number=judge_run.number, judge=judge_run.judge, dimension=dimension
+            )
+        )
+
+
+def _same(stored: Figures, made: Figures) -> bool:
+    return json.dumps(stored, sort_keys=True) == json.dumps(made, sort_keys=True)
+
+
+def payload_of(*, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
+    """Everything a report says. The judge's rates are part of it only where the gate is passed."""
+    version = judge_run.version
+    table = table_of(version=version, round=round, dimension=dimension, judge_run=judge_run)
+    system_runs = list(judge_run.system_runs.values_list("pk", flat=True))
+    found = sample.gate_evidence(
+        table,
+        system_runs=system_runs,
+        fingerprint_matches=is_same_instrument(judge_run, round),
+        age_days=age_in_days(judge_run),
+    )
+    decision = decide(found, policy_in_force())
+    apart = decide_by_system(found, policy_in_force()) if found else {}
+    payload = {
+        "payload_version": PAYLOAD_VERSION,
+        "app_version": settings.APP_VERSION,
+        "version": str(version),
+        "content_hash": version.content_hash,
+        "dimension": dimension,
+        "unit": table.targets.unit,
+        "round": _round_facts(round),
+        "judge": judge_facts(judge_run),
+        "gate": decision.as_dict() | {"sentence": decision.explain()},
+        "evidence": sample.evidence_counts(table, system_runs) | {"sha256": sample.labels_hash(table)},
+        "verdicts": _verdict_counts(judge_run, dimension),
+        "agreement": judge_agreement_of(table),
+        "per_system": [_group_figures(table, group, apart) for group in table.by_system()],
+        "per_stratum": [_group_figures(table, group, None) for group in table.by_stratum()],
+        "gold_rates": _gold_headlines(version, round, dimension),
+    }
+    if decision.trusted and judge_run.state == JudgeRun.State.COMPLETE:
+        gates = {str(system): found.as_dict() for system, found in apart.items()}
+        payload["rates"] = _open_rates(judge_run, dimension, version.primary_unit, gates)
+    return payload
+
+
+def _round_facts(round: Round) -> Figures:
+    return {
+        "number": round.number,
+        "kind": round.kind,
+        "state": round.state,
+        "seed": round.seed,
+        "rubric_version": str(round.rubric_version),
+        "rubric_sha256": round.rubric_version.sha256,
+    }
+
+
+def judge_facts(judge_run: JudgeRun) -> Figures:
+    """Which instrument this was: what was asked for, and what answered."""
+    judge = judge_run.judge
+    families = {run.system.family for run in judge_run.system_runs.select_related("system")}
+    return {
+        "name": judge.name,
+        "kind": judge.kind,
+        "model": judge.model,
+        "provider": judge.provider,
+        "family": judge.family,
+        "same_family_as_a_system": bool(judge.family) and judge.family in families,
+        "run": judge_run.number,
+        "run_state": judge_run.state,
+        "origin": judge_run.origin,
+        "rubric_version": str(judge_run.rubric_version) if judge_run.rubric_version else None,
+        "requested": judge_run.requested,
+        "requested_fingerprint": judge_run.requested_fingerprint,
+        "resolved_models": resolved_models(judge_run),
+        "repeats": judge_run.repeats,
+        "run_index_paired": 1,
+    }
+
+
+def resolved_models(judge_run: JudgeRun) -> list[str]:
+    found = judge_run.verdicts.filter(state=Verdict.State.VALID).exclude(resolved_model="")
+    return sorted(found.values_list("resolved_model", flat=True).distinct())
+
+
+def _verdict_counts(judge_run: JudgeRun, dimension: str) -> Figures:
+    verdicts = judge_run.verdicts.filter(dimension=dimension).values_list("state", "failure", "run_index")
+    first = [(state, failure) for state, failure, index in verdicts if index == 1]
+    states = Counter(state for state, _failure in first)
+    return {
+        "total": len(first),
+        "valid": states[Verdict.State.VALID],
+        "failed": states[Verdict.State.FAILED],
+        "pending": states[Verdict.State.PENDING] + states[Verdict.State.CLAIMED],
+        "failures": dict(sorted(Counter(failure for _state, failure in first if failure).items())),
+    }
+
+
+def _gold_headlines(version: EvalSetVersion, round: Round, dimension: str) -> Figures:
+    """What people say, for the place where the judge's own rate is withheld."""
+    rates = human_rates(
+        version=version, round=round, source="gold", unit=version.primary_unit, dimensions=(dimension,)
+    )
+    if dimension == "grounding":
+        return {name: rates[name] for name in HEADLINES}
+    return {name: rates["abstention"][name] for name in ("over_answering", "over_refusal")}
+
+
+def _group_figures(table: Table, group: Group, decisions: dict[Any, GateDecision] | None) -> Figures:
+    part = table.select(group.mask).leaves()
+    assert part.judge is not None
+    gold, targets = part.blind_gold(), part.targets
+    kappa = kappa_of(targets, gold, part.judge)
+    graders = part.graders if len(part.graders) <= GRADERS_APART else ()
+    figures: Figures = {
+        "name": group.name,
+        "value": group.value,
+        "n_targets": len(part),
+        "n_judged": int(part.judge.has.sum()),
+        "not_judged": part.judge.missing(),
+        "n": kappa.n,
+        "cohen_kappa": kappa.as_number().as_dict(),
+        "observed_agreement": kappa.agreement.as_dict(),
+        "pairs": [pair_figures(targets, column, part.judge) for column in graders],
+    }
+    if decisions is not None:
+        decision = decisions.get(group.value) or decide(None, policy_in_force())
+        figures["gate"] = decision.as_dict()
+    return figures
+
+
+# The instrument
+
+
+def is_same_instrument(judge_run: JudgeRun, round: Round) -> bool | None:
+    """Whether the judge as it is now is the one that gave these verdicts, under the rubric of the graders.
+
+    None where nobody can know: verdicts that were imported. Labels imported with a data set came without the
+    text of their rubric, so there it is the judge's own that has to be unchanged.
+    """
+    if judge_run.origin == JudgeRun.Origin.IMPORTED:
+        return None
+    return not instrument_changes(judge_run, round)
+
+
+def instrument_changes(judge_run: JudgeRun, round: Round) -> list[str]:
+    """In words, what differs between the instrument of this run and the judge of today; empty: nothing."""
+    if judge_run.origin == JudgeRun.Origin.IMPORTED or judge_run.rubric_version is None:
+        return []
+    changes = []
+    if round.kind != Round.Kind.IMPORTED and judge_run.rubric_version_id != round.rubric_version_id:
+        changes.append(
+            _("the judge was given the rubric {judge}, the graders {graders}").format(
+                judge=judge_run.rubric_version, graders=round.rubric_version
+            )
+        )
+    now = requested_of(judge_run.judge, judge_run.rubric_version)
+    if fingerprint_of(now) != judge_run.requested_fingerprint:
+        parts = sorted(key for key in now if now[key] != judge_run.requested.get(key))
+        changes.append(_("the request changed: {parts}").format(parts=", ".join(parts)))
+    answered = resolved_models(judge_run)
+    if len(answered) > 1:
+        changes.append(_("several models answered: {models}").format(models=", ".join(answered)))
+    newer = sorted(_models_since(judge_run) - set(answered))
+    if answered and newer:
+        changes.append(_("another model answers now: {models}").format(models=", ".join(newer)))
+    return changes
+
+
+def _models_since(judge_run: JudgeRun) -> set[str]:
+    later = Verdict.objects.filter(
+        run__judge=judge_run.judge, run__pk__gt=judge_run.pk, state=Verdict.State.VALID
+    )
+    return set(later.exclude(resolved_model="").values_list("resolved_model", flat=True).distinct())
+
+
+def age_in_days(judge_run: JudgeRun) -> int:
+    return (timezone.now() - (judge_run.finished_at or judge_run.created_at)).days
+
+
+# Asking later
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Whether a judge may be trusted now: its latest report, and what has changed since."""
+
+    state: str
+    report: CalibrationReport | None
+    conditions: list[Figures]
+    changes: list[str]
+
+    @property
+    def trusted(self) -> bool:
+        return self.state == TRUSTED
+
+    def withheld(self) -> Figures:
+        """What stands in the place of a rate."""
+        reasons: Figures = {"state": self.state, "conditions": self.conditions}
+        if self.changes:
+            reasons["changes"] = self.changes
+        if self.report:
+            reasons["report"] = self.report.number
+        return {"withheld": reasons}
+
+
+def latest_report(*, judge: Judge, version: EvalSetVersion, dimension: str) -> CalibrationReport | None:
+    return (
+        CalibrationReport.objects.filter(
+            judge_run__judge=judge, judge_run__version=version, dimension=dimension
+        )
+        .select_related(
+            "judge_run__judge", "judge_run__rubric_version__rubric", "round__rubric_version__rubric"
+        )
+        .order_by("-pk")
+        .first()
+    )
+
+
+def standing_of(report: CalibrationReport | None) -> Standing:
+    """The state of a report as of now: a passed gate closes again when the judge changes or time is up."""
+    if report is None:
+        nothing = decide(None, policy_in_force()).as_dict()["conditions"]
+        return Standing(UNCALIBRATED, None, nothing, [])
+    changes = instrument_changes(report.judge_run, report.round)
+    age, limit = age_in_days(report.judge_run), policy_in_force().max_age_days
+    if age > limit:
+        changes.append(_("the calibration is {age} days old, more than {limit}").format(age=age, limit=limit))
+    if report.judge_run.state != JudgeRun.State.COMPLETE:
+        changes.append(_("the judge run is not complete"))
+    state = STALE if changes and report.gate_state != UNCALIBRATED else report.gate_state
+    return Standing(state, report, report.payload["gate"]["conditions"], changes)
+
+
+def standing(*, judge: Judge, version: EvalSetVersion, dimension: str) -> Standing:
+    return standing_of(latest_report(judge=judge, version=version, dimension=dimension))
+
+
+# A judge's rates
+
+
+def judge_rates(*, judge: Judge, version: EvalSetVersion, unit: str) -> Figures:
+    """A judge's rates, each dimension only behind its own passed gate; else the reason in their place."""
+    asked = dimensions_judged(judge=judge, version=version)
+    standings = {name: standing(judge=judge, version=version, dimension=name) for name in asked}
+    if not any(found.trusted for found in standings.values()):
+        return next(iter(standings.values()), standing_of(None)).withheld()
+    figures: Figures = {}
+    for dimension, found in standings.items():
+        if found.report and found.trusted:
+            gates = {entry["value"]: entry["gate"] for entry in found.report.payload["per_system"]}
+            figures = merged(figures, _open_rates(found.report.judge_run, dimension, unit, gates))
+        else:
+            figures |= hidden(dimension, found.withheld())
+    return figures
+
+
+def dimensions_judged(*, judge: Judge, version: EvalSetVersion) -> list[str]:
+    asked = {name for run in judge.runs.filter(version=version) for name in run.dimensions}
+    return [dimension for dimension in LABELS if dimension in asked]
+
+
+def _open_rates(judge_run: JudgeRun, dimension: str, unit: str, gates: dict[str, Figures]) -> Figures:
+    """Rates of a trusted judge; of a system for which it is not trusted, the reason instead."""
+    figures = rates_of_judge_run(judge_run=judge_run, dimension=dimension, unit=unit)
+    figures["judge_run"] = judge_run.number
+    figures["per_system"] = [
+        entry
+        if gates.get(entry["system"], {}).get("state") == TRUSTED
+        else {"system": entry["system"]} | hidden(dimension, _reason(gates.get(entry["system"])))
+        for entry in figures["per_system"]
+    ]
+    return figures
+
+
+def _reason(gate: Figures | None) -> Figures:
+    gate = gate or decide(None, policy_in_force()).as_dict()
+    return {"withheld": {"state": gate["state"], "conditions": gate["conditions"]}}
+
+
+def hidden(dimension: str, reason: Figures) -> Figures:
+    """The reason in the place of every rate of a dimension."""
+    return dict.fromkeys(HEADLINES if dimension == "grounding" else ("abstention",), reason)

@@ -1,0 +1,35 @@
+"""Which round and dimension a page or command is about, from what was asked for."""
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotate.models import Round
+from calibration.pairing import chosen_round, dimensions_of
+from evalsets.labels import LABELS
+
+
+class ScopeForm(forms.Form):
+    """`?round=&dimension=` of a version's pages; both optional."""
+
+    dimension = forms.ChoiceField(
+        label=_("Dimension"), required=False, choices=[("", ""), *((name, name) for name in LABELS)]
+    )
+
+    def __init__(self, data, *, version):
+        super().__init__(data)
+        self.version = version
+        self.rounds = list(
+            Round.objects.filter(version=version).select_related("rubric_version__rubric").order_by("number")
+        )
+        numbers = [(round.number, str(round.number)) for round in self.rounds]
+        self.fields["round"] = forms.TypedChoiceField(
+            label=_("Round"), required=False, coerce=int, empty_value=None, choices=[("", ""), *numbers]
+        )
+
+    @property
+    def chosen_round(self) -> Round | None:
+        return chosen_round(version=self.version, number=self.cleaned_data["round"])
+
+    def chosen_dimension(self, round: Round | None) -> str:
+        asked = self.cleaned_data["dimension"]
+        return asked or (dimensions_of(round) or list(LABELS))[0]

@@ -1,0 +1,99 @@
+"""Codes of the figures in words, for pages. The codes themselves stay in JSON, files and tests."""
+
+from django.utils.translation import gettext_lazy as _
+
+LEFT_OUT = {
+    "empty_response": _("the response is empty"),
+    "not_assigned": _("not assigned to both"),
+    "no_label": _("no label in the file"),
+    "not_labelled": _("not labelled yet"),
+    "labelled_once": _("labelled by one person only"),
+    "unresolved": _("the graders differ and nobody has decided yet"),
+    "gold_saw_judge": _("decided with a verdict in view"),
+    "not_judged": _("not part of the judge run"),
+    "verdict_failed": _("the verdict failed"),
+    "verdict_pending": _("the verdict is still awaited"),
+    "split": _("split into parts, which count instead"),
+    "not_graded": _("this dimension was not graded"),
+    "unverifiable": _("unverifiable"),
+    "unlabelled": _("no label"),
+    "unlabelled_claims": _("responses with claims that have no label"),
+    "labelled_elsewhere": _("labelled in another round"),
+    "not_decision_critical": _("not marked as decision-critical"),
+    "no_valid_verdict": _("no valid label"),
+    "empty": _("empty responses"),
+    "all_unverifiable": _("responses whose claims are all unverifiable"),
+    "extraction_gap": _("answers in which no claim was found"),
+    "missing_gold": _("no gold label"),
+    "missing_judge": _("no valid verdict"),
+    "missing_both": _("neither label"),
+    "missing_a": _("no label by the first"),
+    "missing_b": _("no label by the second"),
+}
+
+UNDEFINED = {
+    "empty_overlap": _("undefined: nothing was labelled by both"),
+    "one_label_only": _("undefined: both used one and the same label, so agreement by chance is complete"),
+    "zero_denominator": _("undefined: there is nothing to divide by"),
+    "too_few_clusters": _("undefined: fewer than two items"),
+    "singular_confusion": _("undefined: the confusion matrix cannot be inverted reliably"),
+    "judge_not_better_than_chance": _("undefined: the judge cannot be told from chance"),
+    "single_class_gold": _("undefined: the gold labels hold only one class"),
+    "method_not_valid_for_design": _("undefined: the sampling design does not allow this method"),
+    "no_expectation": _("undefined: no expected passage or document is recorded"),
+    "empty_stratum": _("undefined: a stratum with weight has no observation"),
+}
+
+FLAGS = {
+    "clipped": _("the estimate left its possible range and was set to the border"),
+    "too_few_clusters": _("fewer than ten items: the interval is rough"),
+    "prevalence": _("prevalence effect: one label dominates, which pulls kappa down; read AC1 and PABAK too"),
+    "gold_incomplete": _("gold is not complete, so the graders stand in for it"),
+    "one_grader_constant": _("one side used a single label, so there is no interval"),
+    "no_variation": _("leaving out any one item changes nothing, so there is no interval"),
+    "mostly_unverifiable": _("more than 20 % of the claims are unverifiable: this covers the checkable part"),
+    "small_sample": _("fewer than 20: read the counts, not the percentage"),
+}
+
+GATE_STATES = {
+    "UNCALIBRATED": _("Uncalibrated: nobody knows yet how far it can be trusted"),
+    "STALE": _("Stale: this is no longer the judge that was calibrated"),
+    "INSUFFICIENT": _("Insufficient: too little to tell"),
+    "RUBRIC_NOT_READY": _("Rubric not ready: the graders do not agree with each other"),
+    "NOT_TRUSTED": _("Not trusted"),
+    "TRUSTED": _("Trusted"),
+}
+
+GATE_NEXT = {
+    "UNCALIBRATED": _(
+        "Let two people label the same responses, blind to each other, and settle where they differ. "
+        "Then build a report."
+    ),
+    "STALE": _("Run the judge again as it is now and build a new report."),
+    "INSUFFICIENT": _("Label or judge what is missing below, then build a new report."),
+    "RUBRIC_NOT_READY": _(
+        "Rewrite the rubric where the graders differ most, add examples, and grade a new round. "
+        "The judge is not assessed before the people agree."
+    ),
+    "NOT_TRUSTED": _(
+        "Read where judge and people differ, change the prompt or the model (that makes another judge) or "
+        "label more, and build a new report."
+    ),
+    "TRUSTED": _("Its rates may be shown, with this report beside them."),
+}
+
+CONDITIONS = {
+    "fingerprint": _("Same instrument as calibrated"),
+    "calibration_age": _("Calibration is recent"),
+    "valid_verdicts": _("Valid verdicts"),
+    "targets": _("Enough targets labelled twice and judged"),
+    "responses": _("Enough responses behind them"),
+    "gold_positive": _("Enough positive ones"),
+    "gold_negative": _("Enough negative ones"),
+    "human_agreement": _("Graders agree with each other"),
+    "judge_agreement": _("Judge agrees with people, lower limit"),
+    "non_inferiority": _("Not worse than a second person, lower limit"),
+    "youden": _("Tells the two classes apart (Se + Sp − 1), lower limit"),
+}
+
+MEASURES = {"cohen_kappa": _("Cohen's kappa"), "krippendorff_alpha": _("Krippendorff's alpha")}
