@@ -248,7 +248,7 @@ def _refuse_start(judge, version, runs, asked, repeats) -> None:
 def _refuse_rubric(rubric_version, asked) -> None:
     texts = dimension_texts(rubric_version)
     for name in asked:
-        defined = {label.name for label in texts[name].labels} if name in texts else set()
+        defined = {label.name for label in texts[name].labels if label.definition} if name in texts else set()
         missing = [label for label in LABELS[name] if label not in defined]
         if missing:
             raise Refused(

@@ -1,7 +1,9 @@
 import pytest
 from django.utils import timezone
 
+from calibration import services
 from calibration.judges.prompts import DimensionText, LabelText, Prompt, Served, Target, build_prompt
+from calibration.services import add_judge
 from evalsets.labels import LABELS
 from evalsets.models import (
     Claim,
@@ -90,3 +92,24 @@ def server():
 @pytest.fixture
 def version(evalset):
     return make_version(evalset)
+
+
+@pytest.fixture
+def judge(version, server):
+    """An LLM judge behind the fake server."""
+    return add_judge(
+        evalset=version.evalset,
+        name="fake",
+        model="judge-alias",
+        base_url=server.url,
+        provider="fake",
+        family="camel",
+        parameters={"temperature": 0},
+    )
+
+
+@pytest.fixture
+def no_waiting(monkeypatch):
+    """Back-offs of milliseconds."""
+    monkeypatch.setattr(services, "BACKOFF_SECONDS", 0.001)
+    monkeypatch.setattr(services, "LONGEST_WAIT_SECONDS", 0.01)

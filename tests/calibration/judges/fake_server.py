@@ -10,6 +10,7 @@ Run as a program it prints its address and serves until it is ended:
 """
 
 import json
+import re
 import socket
 import sys
 import threading
@@ -66,9 +67,8 @@ class Handler(BaseHTTPRequestHandler):
         self.answer({"error": {"message": message, "type": "error"}}, status, **headers)
 
     def first_label(self, body):
-        """A label of the menu that was sent, so that one server serves both dimensions."""
-        system = body["messages"][0]["content"]
-        return "ANSWERED" if "ANSWERED" in system else "supported"
+        """The first label of the menu that was sent, so that one server serves both dimensions."""
+        return re.search(r"<one of: (\w+)", body["messages"][0]["content"]).group(1)
 
     def be_good(self, body):
         self.answer(completion(verdict(self.first_label(body))))

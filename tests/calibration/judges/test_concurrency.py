@@ -1,0 +1,77 @@
+"""Several workers at once: every verdict once, every target asked about once."""
+
+import threading
+from collections import Counter
+
+import pytest
+from django.db import connections
+
+from calibration import services
+from calibration.models import JudgeRun, Verdict
+from tests.calibration.judges.conftest import make_version
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def in_threads(number, work):
+    errors = []
+
+    def run():
+        try:
+            work()
+        except BaseException as error:  # a thread's error must reach the test
+            errors.append(error)
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=run) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert errors == []
+
+
+def test_workers_that_claim_the_same_rows_ask_about_each_target_once(judge, version, server, evalset):
+    big = make_version(evalset, number=2, responses=15, claims=3)
+    run = services.start_run(judge=judge, version=big)
+    server.default, server.delay = "slow", 0.01
+    in_threads(4, lambda: services.work_through(run_id=run.pk))
+    assert Counter(run.verdicts.values_list("state", flat=True)) == {"valid": 60}
+    assert set(run.verdicts.values_list("attempts", flat=True)) == {1}
+    assert server.calls == 60
+    assert set(server.calls_by_claim().values()) == {1}
+    run.refresh_from_db()
+    assert run.state == JudgeRun.State.COMPLETE
+
+
+def test_one_row_that_everybody_wants_is_claimed_by_one(judge, version):
+    run = services.start_run(judge=judge, version=version)
+    row = run.verdicts.first()
+    run.verdicts.exclude(pk=row.pk).update(state=Verdict.State.FAILED, failure="timeout")
+    ready, won = threading.Barrier(6), []
+
+    def claim():
+        ready.wait(10)
+        claimed = services.claim_verdict(run=run, candidates=[row.pk])
+        if claimed:
+            won.append(claimed.token)
+
+    in_threads(6, claim)
+    row.refresh_from_db()
+    assert [row.claim_token] == won
+
+
+def test_a_second_start_at_the_same_moment_is_refused(judge, version):
+    ready, outcomes = threading.Barrier(2), []
+
+    def start():
+        ready.wait(10)
+        try:
+            services.start_run(judge=judge, version=version)
+            outcomes.append("started")
+        except services.Refused:
+            outcomes.append("refused")
+
+    in_threads(2, start)
+    assert sorted(outcomes) == ["refused", "started"]
