@@ -5,6 +5,8 @@ verdicts are for leads (`labels_of`), and closed even to a lead while that lead 
 a person who still grades must not see what others said.
 """
 
+from dataclasses import dataclass
+
 from django.db.models import Exists, OuterRef
 from django.http import Http404
 
@@ -53,8 +55,8 @@ def _note_unblinding(person, version: EvalSetVersion) -> None:
     )
 
 
-def own_round(person, round_id) -> tuple[Round, Grader]:
-    """The round and the person's own grader in it; 404 unless they are assigned to it."""
+def round_for_grading(person, round_id) -> tuple[Round, Grader | None]:
+    """The round and the person's own grader in it (None: nothing is assigned); 404 for other people."""
     round = (
         Round.objects.select_related("version__evalset", "rubric_version__rubric")
         .exclude(kind=Round.Kind.IMPORTED)
@@ -63,9 +65,17 @@ def own_round(person, round_id) -> tuple[Round, Grader]:
     )
     if round is None or not has_role(person, round.version.evalset, GRADER):
         raise Http404
-    grader = Grader.objects.filter(
-        evalset=round.version.evalset, person=person, assignments__round=round
-    ).first()
+    grader = (
+        Grader.objects.filter(evalset=round.version.evalset, person=person, assignments__round=round)
+        .distinct()
+        .first()
+    )
+    return round, grader
+
+
+def own_round(person, round_id) -> tuple[Round, Grader]:
+    """The round and the person's own grader in it; 404 unless they are assigned to it."""
+    round, grader = round_for_grading(person, round_id)
     if grader is None:
         raise Http404
     return round, grader
@@ -75,10 +85,62 @@ def own_assignment(person, round_id, assignment_id) -> Assignment:
     """One of the person's own assignments; anything else does not exist for them."""
     round, grader = own_round(person, round_id)
     assignment = (
-        Assignment.objects.select_related("response__item", "round__version__evalset", "grader")
+        Assignment.objects.select_related("response__item", "grader")
         .filter(pk=assignment_id, round=round, grader=grader)
         .first()
     )
     if assignment is None:
         raise Http404
+    assignment.round = round
     return assignment
+
+
+# What a grader may see of a response. These objects hold copies of a few fields and no way to anything else:
+# ids are left out too, since a file may name its system in them.
+
+
+@dataclass(frozen=True)
+class ShownPassage:
+    rank: int
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ShownClaim:
+    pk: int
+    text: str
+    cites: frozenset[int]  # ranks of passages
+
+
+@dataclass(frozen=True)
+class ShownResponse:
+    question: str | None
+    text: str
+    claims: tuple[ShownClaim, ...]
+    passages: tuple[ShownPassage, ...]
+    reference_answer: str | None  # None unless the rubric compares with it
+
+    @property
+    def is_empty(self) -> bool:
+        return self.text.strip() == ""
+
+
+def shown_to_grader(assignment: Assignment) -> ShownResponse:
+    response, item = assignment.response, assignment.response.item
+    passages = list(response.passages.values_list("rank", "passage_id", "title", "document", "text"))
+    rank_of = {passage_id: rank for rank, passage_id, *_rest in passages}
+    return ShownResponse(
+        question=item.question,
+        text=response.text,
+        claims=tuple(
+            ShownClaim(pk, text, frozenset(rank_of[i] for i in source_ids if i in rank_of))
+            for pk, text, source_ids in response.claims.filter(parent__isnull=True).values_list(
+                "pk", "text", "source_ids"
+            )
+        ),
+        passages=tuple(
+            ShownPassage(rank, title or document or "", text) for rank, _id, title, document, text in passages
+        ),
+        reference_answer=item.reference_answer if assignment.round.rubric_version.reference_based else None,
+    )

@@ -86,7 +86,7 @@ class RubricVersion(models.Model):
 
 
 class Dimension(models.Model):
-    """One question asked of a target. `labels`, in order: [{name, key, definition, examples: [text, text]}]."""
+    """One question asked of a target. `labels`, in order: {name, key, definition, examples: [text, text]}."""
 
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="dimensions")
     name = models.CharField(max_length=30)

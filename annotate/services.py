@@ -486,9 +486,9 @@ def accept_split(
         raise Refused(_("A split needs at least two parts, each with a text of its own."))
     if any(label not in LABELS["grounding"] for _text, label in parts):
         raise Refused(_("Choose a label for every part."))
-    split.state, split.parts = ClaimSplit.State.ACCEPTED, texts
+    split.state = ClaimSplit.State.ACCEPTED
     split.decided_at, split.decided_by = timezone.now(), person
-    split.save(update_fields=["state", "parts", "decided_at", "decided_by"])
+    split.save(update_fields=["state", "decided_at", "decided_by"])
     GoldLabel.objects.filter(whole.filter, round=round).delete()
     made = []
     for number, (text, label) in enumerate(parts, start=1):

@@ -1,0 +1,43 @@
+"""The one table of keys: the page binds from it and its cheat sheet is drawn from it."""
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext_lazy as _
+
+
+@dataclass(frozen=True)
+class Key:
+    keys: tuple[str, ...]  # as KeyboardEvent.key has them
+    action: str  # the page's element with this data-action is used
+    says: str
+
+    @property
+    def caps(self) -> list[str]:
+        """How the keys are called on a keyboard."""
+        return [str(_("Space")) if key == " " else key for key in self.keys]
+
+
+GRADING = (
+    Key(("u", "Backspace"), "take-back", _("take back the latest label")),
+    Key(("f",), "flag", _("flag for the lead, with a note")),
+    Key(("s",), "split", _("propose a split of the claim")),
+    Key(("e",), "evidence", _("light up the claim's words in the passages")),
+    Key((" ",), "skip", _("skip to the end of your queue")),
+    Key(("r",), "rubric", _("show the rubric")),
+    Key(("?",), "keys", _("show the keys")),
+)
+ADJUDICATING = (
+    Key(("n",), "note", _("write a note")),
+    Key(("e",), "evidence", _("light up the claim's words in the passages")),
+    Key(("Enter",), "decide", _("save the decision and go on")),
+    Key(("r",), "rubric", _("show the rubric")),
+    Key(("?",), "keys", _("show the keys")),
+)
+
+
+def label_keys(labels) -> tuple[Key, ...]:
+    return tuple(Key((label["key"],), f"label-{label['name']}", label["name"]) for label in labels)
+
+
+def as_data(table) -> list[dict]:
+    return [{"keys": list(key.keys), "action": key.action} for key in table]

@@ -1,0 +1,237 @@
+"""The grader's screen."""
+
+import uuid
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import Http404
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from annotate import keys, services
+from annotate.access import own_assignment, own_round, round_for_grading
+from annotate.forms import FlagForm, LabelForm, SplitForm, TakeBackForm, TargetForm
+from annotate.models import Assignment, Grader, Round
+from annotate.queries import next_assignment, progress_of, recent_labels, screen_of
+from evalsets.models import Claim
+
+FOLD_FROM = 6_000  # characters of a response
+
+
+@never_cache
+@require_safe
+def grade(request, round_id):
+    round, grader = round_for_grading(request.user, round_id)
+    at = request.GET.get("at", "")
+    if grader and at:
+        assignment = own_assignment(request.user, round_id, at if at.isdecimal() else 0)
+        return _page(request, round, grader, assignment, target=request.GET.get("target", ""))
+    return _page(request, round, grader)
+
+
+@require_POST
+def label(request, round_id):
+    sent = _receive(request, round_id, LabelForm)
+    if not sent.form.is_valid():
+        return _refuse(request, sent, _("The label did not arrive whole. Choose it again."), 400)
+    try:
+        kept = services.annotate(
+            round=sent.round,
+            grader=sent.grader,
+            response=sent.assignment.response,
+            claim=sent.claim,
+            dimension="grounding" if sent.claim else "abstention",
+            label=sent.form.cleaned_data["label"],
+            milliseconds=sent.form.cleaned_data["milliseconds"],
+            key=sent.form.cleaned_data["key"],
+        )
+    except services.Refused as refused:
+        return _refuse(request, sent, refused)
+    return _onward(request, sent, said=_saved(kept.updated_at) if kept.pk else "")
+
+
+@require_POST
+def take_back(request, round_id):
+    round, grader = own_round(request.user, round_id)
+    form = TakeBackForm(request.POST)
+    key = form.cleaned_data["key"] if form.is_valid() else None
+    sent = Sent(round, grader, next_assignment(round, grader), None, form)
+    try:
+        event = services.take_back(round=round, grader=grader, key=key)
+    except services.Refused as refused:
+        return _refuse(request, sent, refused)
+    if event is None:
+        return _onward(request, sent, said=_("There is nothing left to take back."))
+    sent.assignment = Assignment.objects.get(round=round, grader=grader, response=event.response_id)
+    target = str(event.claim_id or "response")
+    said = _("Taken back: %(label)s") % {"label": event.label}
+    return _onward(request, sent, target=target, said=said)
+
+
+@require_POST
+def flag(request, round_id):
+    sent = _receive(request, round_id, FlagForm)
+    if not sent.form.is_valid():
+        return _refuse(request, sent, _first_error(sent.form), 400)
+    where = {
+        "round": sent.round,
+        "grader": sent.grader,
+        "response": sent.assignment.response,
+        "claim": sent.claim,
+    }
+    try:
+        if sent.form.cleaned_data["remove"]:
+            services.unflag(**where)
+            return _onward(request, sent, target=sent.target, said=_("Flag removed"))
+        services.flag(**where, note=sent.form.cleaned_data["note"])
+    except services.Refused as refused:
+        return _refuse(request, sent, refused)
+    return _onward(request, sent, target=sent.target, said=_("Flag kept %(at)s") % {"at": _now()})
+
+
+@require_POST
+def split(request, round_id):
+    sent = _receive(request, round_id, SplitForm)
+    if sent.claim is None:
+        raise Http404
+    if not sent.form.is_valid():
+        return _refuse(request, sent, _first_error(sent.form), 400)
+    try:
+        services.propose_split(
+            round=sent.round, grader=sent.grader, claim=sent.claim, parts=sent.form.cleaned_data["parts"]
+        )
+    except services.Refused as refused:
+        return _refuse(request, sent, refused)
+    return _onward(request, sent, target=sent.target, said=_("Split proposed %(at)s") % {"at": _now()})
+
+
+@require_POST
+def skip(request, round_id):
+    sent = _receive(request, round_id, TargetForm)
+    try:
+        services.skip(round=sent.round, grader=sent.grader, response=sent.assignment.response)
+    except services.Refused as refused:
+        return _refuse(request, sent, refused)
+    following = next_assignment(sent.round, sent.grader)
+    alone = following is not None and following.pk == sent.assignment.pk
+    sent.assignment = following
+    said = _("This is the only response left.") if alone else _("Skipped: it comes again at the end.")
+    return _onward(request, sent, said=said)
+
+
+@require_safe
+def grader_rubric(request, round_id):
+    round, _grader = own_round(request.user, round_id)
+    return render(request, "annotate/grader_rubric.html", {"round": round, "rubric": round.rubric_version})
+
+
+# What a form of the screen sent
+
+
+@dataclass
+class Sent:
+    round: Round
+    grader: Grader
+    assignment: Assignment | None
+    claim: Claim | None
+    form: TargetForm | TakeBackForm
+
+    @property
+    def target(self) -> str:
+        return str(self.claim.pk) if self.claim else "response"
+
+
+def _receive(request, round_id, form_class) -> Sent:
+    """Only an own assignment and a claim of its response exist; the rest of the form may still be invalid."""
+    form = form_class(request.POST)
+    form.is_valid()
+    if {"assignment", "claim"} & set(form.errors):
+        raise Http404
+    assignment = own_assignment(request.user, round_id, form.cleaned_data["assignment"])
+    claim_id = form.cleaned_data["claim"]
+    claim = get_object_or_404(Claim, pk=claim_id, response=assignment.response_id) if claim_id else None
+    return Sent(assignment.round, assignment.grader, assignment, claim, form)
+
+
+def _first_error(form) -> str:
+    return next(iter(form.errors.values()))[0]
+
+
+def _now() -> str:
+    return timezone.now().strftime("%H:%M:%S UTC")
+
+
+def _saved(at) -> str:
+    return _("Saved %(at)s") % {"at": at.strftime("%H:%M:%S UTC")}
+
+
+# Answers: a fragment to htmx, a redirect to a plain form
+
+
+def _onward(request, sent: Sent, *, target="", said=""):
+    """To the same response while it has something left (or a target is named), else to the next one."""
+    if sent.assignment is not None:
+        sent.assignment.refresh_from_db(fields=["state"])
+    stay = sent.assignment is not None and (target or sent.assignment.state == Assignment.State.PENDING)
+    if request.htmx:
+        return _page(request, sent.round, sent.grader, sent.assignment if stay else None, target, said=said)
+    if said:
+        messages.success(request, said)
+    query = {"at": sent.assignment.pk, "target": target} if stay else {}
+    return redirect(
+        reverse("annotate:grade", args=[sent.round.pk]) + (f"?{urlencode(query)}" if stay else "")
+    )
+
+
+def _refuse(request, sent: Sent, refused, status: int | None = None):
+    """The screen as it was, with the reason, and nothing stored."""
+    if status is None:
+        status = 409 if isinstance(refused, services.Conflict) else 400
+    sent.round.refresh_from_db(fields=["state"])
+    return _page(
+        request,
+        sent.round,
+        sent.grader,
+        sent.assignment,
+        target=sent.target if sent.assignment else "",
+        trouble=str(refused),
+        status=status,
+    )
+
+
+def _page(request, round, grader, assignment=None, target="", *, said="", trouble="", status=200):
+    context = {"round": round, "said": said, "trouble": trouble, "rubric": round.rubric_version}
+    if grader is not None:
+        assignment = assignment or next_assignment(round, grader)
+    if grader is None:
+        context["empty"] = "not_assigned"
+    elif round.state != Round.State.OPEN:
+        context |= {"empty": round.state, "progress": progress_of(round, grader)}
+    elif assignment is None:
+        context |= {
+            "empty": "done",
+            "progress": progress_of(round, grader),
+            "recent": recent_labels(round, grader),
+        }
+    else:
+        context |= _screen(screen_of(assignment, target))
+    context |= {"submit_key": uuid.uuid4(), "take_back_key": uuid.uuid4()}
+    template = "annotate/_answer.html" if request.htmx else "annotate/grade.html"
+    return render(request, template, context, status=status)
+
+
+def _screen(screen) -> dict:
+    table = (*keys.label_keys(screen.current.dimension.labels), *keys.GRADING)
+    return {
+        "screen": screen,
+        "progress": screen.progress,
+        "recent": screen.recent,
+        "fold": len(screen.response.text) > FOLD_FROM,
+        "key_table": table,
+        "key_data": keys.as_data(table),
+    }
