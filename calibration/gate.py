@@ -1,4 +1,4 @@
-"""The trust gate: policy and evidence in, one decision with every condition out. No database, no framework."""
+"""The trust gate: policy and evidence in, one decision with every condition out."""
 
 import math
 from collections import Counter
@@ -471,7 +471,7 @@ def _identity(sample: _Sample) -> list[Condition]:
     matches = evidence.fingerprint_matches
     message = {
         True: "The judge is the one that was calibrated.",
-        False: "The judge changed since it was calibrated (model, prompt, rubric, labels, parameters or parser).",
+        False: "The judge changed since it was calibrated: model, prompt, rubric, labels, parameters or parser.",
         None: "The judge was imported without a fingerprint, so it cannot be known to be the same.",
     }[matches]
     age = evidence.age_days

@@ -21,6 +21,49 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "percent_agreement",
     ),
     "bias": ("LabelDifference", "MarginalHomogeneity", "TestResult", "marginal_homogeneity"),
+    "citations": ("CitationScores", "CitedResponse", "Statement", "citation_scores"),
+    "companions": (
+        "ExtractionError",
+        "ResponseLengths",
+        "RunControl",
+        "answer_rate",
+        "extraction_error",
+        "response_lengths",
+        "run_control",
+    ),
+    "comparison": (
+        "Comparison",
+        "EqualErrorTest",
+        "McNemar",
+        "PairVerdict",
+        "compare_rates",
+        "corrected_difference",
+        "equal_error_test",
+        "family_of",
+        "mcnemar",
+        "newcombe_difference",
+        "pair_verdict",
+        "two_proportion_test",
+    ),
+    "consistency": ("SelfConsistency", "self_consistency"),
+    "correction": (
+        "CorrectedShare",
+        "MulticlassCorrection",
+        "correct_bad_share",
+        "invert_confusion",
+        "ppi_mean",
+        "ppi_ratio",
+        "rogan_gladen",
+    ),
+    "drift": (
+        "SentinelDrift",
+        "SeriesPoint",
+        "ShareChange",
+        "agreement_drift",
+        "control_chart",
+        "sentinel_drift",
+        "step_test",
+    ),
     "intervals": ("clustered_rate", "wilson"),
     "judging": ("JudgeVsGold", "LabelScores", "judge_vs_gold"),
     "labels": (
@@ -30,16 +73,29 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "QUESTION_CLASSES",
         "UNANSWERABLE_REASONS",
     ),
-    "power": ("kappa_half_width", "kappa_n_for_half_width", "kappa_sample_size"),
+    "mappings": ("MageshRates", "SpanLabel", "magesh_rates", "ragtruth_claim_labels", "ragtruth_span"),
+    "planner": ("GatePower", "OverlapPlan", "gate_power", "kappa_power", "plan_overlap"),
+    "power": (
+        "calibration_half_width",
+        "differential_error_bias",
+        "kappa_half_width",
+        "kappa_n_for_half_width",
+        "kappa_sample_size",
+        "minimum_detectable_difference",
+        "n_per_system",
+        "paired_minimum_detectable_difference",
+    ),
     "rates": ("HallucinationRates", "hallucination_rates"),
     "reliability": ("fleiss_kappa", "krippendorff_alpha"),
     "resampling": ("Jackknife", "cluster_bootstrap", "jackknife"),
     "results": ("FLAGS", "UNDEFINED_REASONS", "Number", "undefined_number"),
+    "retrieval": ("RetrievalMeans", "RetrievalScore", "retrieval_means", "retrieval_score", "who_owes"),
+    "stratified": ("StratifiedRate", "stratified_rate"),
 }
 
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_HOME_OF)  # noqa: PLE0605
+__all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:

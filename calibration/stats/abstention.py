@@ -200,7 +200,9 @@ def abstention_rates(
             "over_answering_with_underspecified",
         ),
         over_refusal=rate(answerable, REFUSED, "Over-refusal", "over_refusal"),
-        clarification=rate(underspecified, CLARIFY, "Clarification of underspecified questions", "clarification"),
+        clarification=rate(
+            underspecified, CLARIFY, "Clarification of underspecified questions", "clarification"
+        ),
         needless_clarification=rate(
             answerable, CLARIFY, "Needless clarification of answerable questions", "needless_clarification"
         ),
@@ -226,7 +228,8 @@ def _check_rows(question_class: Any, verdict: Any, reason: Any, informative: Any
             raise ValueError(f"reason holds {given!r} at index {position}, where the question is answerable")
         if kind > 0 and given is not None and (given == "underspecified") != (kind == 2):
             raise ValueError(
-                f"question_class holds {QUESTION_CLASSES[kind]!r} at index {position}, where the reason is {given!r}"
+                f"question_class holds {QUESTION_CLASSES[kind]!r} at index {position}, "
+                f"where the reason is {given!r}"
             )
     grades = [None] * n if informative is None else list(informative)
     codes, number = encode_clusters(clusters, n)
@@ -307,7 +310,12 @@ def _by_reason(rows: _Rows, within: NDArray[np.bool_], level: float) -> tuple[Re
                 {verdict: verdicts[code] for code, verdict in enumerate(VERDICTS)},
                 verdicts[-1],
                 _rate(
-                    rows, chosen, rows.verdicts == ANSWERED, level, f"Over-answering, {name}", "over_answering"
+                    rows,
+                    chosen,
+                    rows.verdicts == ANSWERED,
+                    level,
+                    f"Over-answering, {name}",
+                    "over_answering",
                 ),
                 _informativeness(rows, chosen, level, f"Informative refusals, {name}"),
             )

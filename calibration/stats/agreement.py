@@ -194,7 +194,8 @@ class KappaResult:
             return f"{start}; kappa is undefined: {UNDEFINED_REASONS[self.undefined or '']}."
         if self.low is None or self.high is None:
             return f"{start}; kappa {self.value:.2f}, without an interval{self._notes()}."
-        return f"{start}; kappa {self.value:.2f} [{self.low:.2f}, {self.high:.2f}]{self._too_small()}{self._notes()}."
+        interval = f"[{self.low:.2f}, {self.high:.2f}]"
+        return f"{start}; kappa {self.value:.2f} {interval}{self._too_small()}{self._notes()}."
 
     def _too_small(self) -> str:
         if self.value is None or self.low is None or self.high is None:
@@ -212,7 +213,7 @@ class KappaResult:
 def kappa_values(
     n: NDArray[np.float64], agree: NDArray[np.float64], rows: NDArray[np.float64], cols: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Kappa from counts, over any leading axes; NaN where chance agreement is complete or nothing is there."""
+    """Kappa from counts, over any leading axes; NaN where chance agreement is complete or n is 0."""
     chance = (rows * cols).sum(axis=-1)
     possible = n * n - chance
     defined = possible > 0
@@ -525,8 +526,8 @@ class ConfusionTable:
             return f"{self.rows_name} and {self.cols_name} never disagree on {self.n} targets."
         i, j = np.unravel_index(int(counts.argmax()), counts.shape)
         return (
-            f"{self.rows_name} and {self.cols_name} disagree on {int(counts.sum())} of {self.n} targets, most "
-            f"often {self.labels[int(i)]} against {self.labels[int(j)]} ({int(counts[i, j])})."
+            f"{self.rows_name} and {self.cols_name} disagree on {int(counts.sum())} of {self.n} targets, "
+            f"most often {self.labels[int(i)]} against {self.labels[int(j)]} ({int(counts[i, j])})."
         )
 
 
@@ -641,9 +642,7 @@ def per_label_agreement(
                 definition="per-label-agreement",
                 between=f"the two graders, on {label} against the rest,",
             ),
-            overlap_share(
-                pairs, position, level=level, label=f"Specific agreement on {label}", unit="label"
-            ),
+            overlap_share(pairs, position, level=level, label=f"Specific agreement on {label}", unit="label"),
             int(table[position].sum()),
             int(table[:, position].sum()),
         )
@@ -767,7 +766,8 @@ def pabak(
     References
     ----------
     Brennan, R. L. and Prediger, D. J. (1981). Educ. Psychol. Meas. 41, 687-699.
-    Byrt, T., Bishop, J. and Carlin, J. B. (1993). Bias, prevalence and kappa. J. Clin. Epidemiol. 46, 423-429.
+    Byrt, T., Bishop, J. and Carlin, J. B. (1993). Bias, prevalence and kappa. J. Clin. Epidemiol. 46,
+    423-429.
     """
     check_level(level)
     pairs = pair_up(a, b, labels, clusters)
@@ -819,6 +819,4 @@ def _linearised(
     low, high = _clipped(
         value - t_quantile(clusters - 1, level) * se, value + t_quantile(clusters - 1, level) * se
     )
-    return Number(
-        value=value, low=low, high=high, flags=flags, method="linearised over items, t", **common
-    )
+    return Number(value=value, low=low, high=high, flags=flags, method="linearised over items, t", **common)

@@ -1,4 +1,4 @@
-"""Validation at the edge: labels and clusters become small integers once, with errors that name the argument."""
+"""Validation at the edge: labels and clusters become integers once; errors name the argument."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any

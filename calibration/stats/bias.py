@@ -122,12 +122,13 @@ class MarginalHomogeneity:
         rows = self.rows_name[0].upper() + self.rows_name[1:]
         largest = max(self.labels, key=lambda label: abs(label.difference))
         if largest.difference == 0:
-            return f"{rows} and {self.cols_name} use every label equally often on {self.n} {plural(self.n, 'target')}."
+            targets = plural(self.n, "target")
+            return f"{rows} and {self.cols_name} use every label equally often on {self.n} {targets}."
         more = "more" if largest.difference > 0 else "less"
         times = abs(largest.difference)
         return (
-            f"{rows} uses {largest.label} {times} {plural(times, 'time')} {more} than {self.cols_name} on {self.n} "
-            f"targets (sign test p {largest.p:.3f}; Stuart-Maxwell p {self.stuart_maxwell.p:.3f})."
+            f"{rows} uses {largest.label} {times} {plural(times, 'time')} {more} than "
+            f"{self.cols_name} on {self.n} targets (sign test p {largest.p:.3f}; Stuart-Maxwell p {self.stuart_maxwell.p:.3f})."
         )
 
 
@@ -182,9 +183,7 @@ def marginal_homogeneity(
     )
     mcnemar = None
     if len(pairs.labels) == 2:
-        mcnemar = TestResult(
-            None, None, exact_sign_test(int(table[0, 1]), int(table[1, 0])), "exact McNemar"
-        )
+        mcnemar = TestResult(None, None, exact_sign_test(int(table[0, 1]), int(table[1, 0])), "exact McNemar")
     return MarginalHomogeneity(
         _stuart_maxwell(table),
         _bowker(table),

@@ -113,7 +113,9 @@ def ratio_variance(y: NDArray[np.float64], m: NDArray[np.float64], level: float 
     correction = 1.0
     if total_m > 1:
         # Fractional denominators (shares) have no whole degrees of freedom; they are rounded up.
-        correction = (t_quantile(max(1, math.ceil(total_m) - 1), level) / t_quantile(clusters - 1, level)) ** 2
+        correction = (
+            t_quantile(max(1, math.ceil(total_m) - 1), level) / t_quantile(clusters - 1, level)
+        ) ** 2
     return RatioVariance(
         total_y, total_m, clusters, math.sqrt(variance), design_effect, total_m / design_effect * correction
     )

@@ -116,8 +116,8 @@ class JudgeVsGold:
         found, positives = self.sensitivity.numerator or 0, self.sensitivity.denominator or 0
         kept, negatives = self.specificity.numerator or 0, self.specificity.denominator or 0
         return (
-            f"{self.kappa.explain()} The judge finds {found:g} of {positives:g} gold {'/'.join(map(str, self.positive))} "
-            f"and wrongly flags {negatives - kept:g} of the {negatives:g} others."
+            f"{self.kappa.explain()} The judge finds {found:g} of {positives:g} gold "
+            f"{'/'.join(map(str, self.positive))} and wrongly flags {negatives - kept:g} of the {negatives:g} others."
         )
 
 

@@ -106,8 +106,8 @@ class HallucinationRates:
         if missing and self.hallucination.worst_case:
             low, high = self.hallucination.worst_case
             sentence += (
-                f" Without a label: {missing} {plural(missing, 'claim')}; had they all been good or all bad, the "
-                f"rate would be {low:.1%} or {high:.1%}."
+                f" Without a label: {missing} {plural(missing, 'claim')}; "
+                f"had they all been good or all bad, the rate would be {low:.1%} or {high:.1%}."
             )
         return sentence
 
@@ -231,7 +231,9 @@ def _claim_table(
         if values is not None and responses is None:
             raise ValueError(f"{name} is given per response, so responses must be given as well")
         if values is not None and len(values) != len(ids):
-            raise ValueError(f"{name} must have one entry per response: {len(ids)} responses, {len(values)} entries")
+            raise ValueError(
+                f"{name} must have one entry per response: {len(ids)} responses, {len(values)} entries"
+            )
     kept = np.ones(claims, dtype=bool) if decision is None else np.array([bool(flag) for flag in decision])
     if claims == 0:
         kept = np.zeros(0, dtype=bool)
@@ -239,7 +241,9 @@ def _claim_table(
     absent = kept & (codes < 0)
     item_codes, n_items = encode_clusters(items, len(ids), "items")
     verdict_list = list(verdicts) if verdicts is not None else [None] * len(ids)
-    is_empty = [verdict == EMPTY for verdict in verdict_list] if empty is None else [bool(flag) for flag in empty]
+    is_empty = (
+        [verdict == EMPTY for verdict in verdict_list] if empty is None else [bool(flag) for flag in empty]
+    )
     reasons = Counter(
         (missing_reason[int(position)] if missing_reason is not None else None) or "unlabelled"
         for position in np.flatnonzero(absent)
@@ -260,7 +264,9 @@ def _claim_table(
 def _response_positions(response: Any, responses: Any) -> tuple[tuple[Hashable, ...], NDArray[np.int64]]:
     given = response.tolist() if isinstance(response, np.ndarray) else list(response)
     if any(identifier is None for identifier in given):
-        raise ValueError(f"response holds None at index {given.index(None)}: every claim belongs to a response")
+        raise ValueError(
+            f"response holds None at index {given.index(None)}: every claim belongs to a response"
+        )
     if responses is None:
         numbers: dict[Hashable, int] = {}
         positions = [numbers.setdefault(identifier, len(numbers)) for identifier in given]
@@ -307,10 +313,16 @@ def _pooled_rates(table: _ClaimTable, unit: str, level: float) -> dict[str, Numb
 
     not_checkable = {**excluded, "unverifiable": unverifiable}
     share = rate(
-        counts[:, UNVERIFIABLE], counts.sum(axis=1), f"Unverifiable share of {noun}", "unverifiable_share", excluded
+        counts[:, UNVERIFIABLE],
+        counts.sum(axis=1),
+        f"Unverifiable share of {noun}",
+        "unverifiable_share",
+        excluded,
     )
     rates = {
-        "hallucination": rate(bad, checkable, f"Hallucination rate of {noun}", "hallucination", not_checkable),
+        "hallucination": rate(
+            bad, checkable, f"Hallucination rate of {noun}", "hallucination", not_checkable
+        ),
         "contradicted": rate(
             counts[:, CONTRADICTED], checkable, f"Contradicted rate of {noun}", "contradicted", not_checkable
         ),
@@ -343,7 +355,9 @@ def _response_rates(table: _ClaimTable, level: float) -> dict[str, Number]:
     bad = counts[:, CONTRADICTED] + counts[:, UNSUPPORTED] > 0
     rates = {
         "hallucination": rate(bad, "Responses with a bad claim", "hallucination"),
-        "contradicted": rate(counts[:, CONTRADICTED] > 0, "Responses with a contradicted claim", "contradicted"),
+        "contradicted": rate(
+            counts[:, CONTRADICTED] > 0, "Responses with a contradicted claim", "contradicted"
+        ),
         "faithfulness": rate(bad, "Responses without a bad claim", "faithfulness", inverse=True),
     }
     total = int(counts.sum())
@@ -381,7 +395,13 @@ def _mean(
     if not share:
         scores = 1 - scores
     codes, number = encode_clusters(table.items[kept], int(kept.sum()), "items")
-    key = "mean_share" if share else "mean_faithfulness" if without is None else "mean_faithfulness_without_gaps"
+    key = (
+        "mean_share"
+        if share
+        else "mean_faithfulness"
+        if without is None
+        else "mean_faithfulness_without_gaps"
+    )
     return clustered_mean(
         scores,
         codes,

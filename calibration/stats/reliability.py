@@ -25,7 +25,9 @@ def label_counts(ratings: Any, labels: Any, name: str = "ratings") -> NDArray[np
         rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in ratings]
         for position, row in enumerate(rows):
             if isinstance(row, (str, bytes)) or not hasattr(row, "__iter__"):
-                raise ValueError(f"{name} must hold one sequence of labels per unit, got {row!r} at {position}")
+                raise ValueError(
+                    f"{name} must hold one sequence of labels per unit, got {row!r} at {position}"
+                )
         rows = [list(row) for row in rows]
         codes = encode_labels([label for row in rows for label in row], fixed, name)
         unit_of = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
@@ -84,7 +86,9 @@ def krippendorff_alpha(
     pairable = per_unit >= 2
     if clusters is not None:
         if len(clusters) != len(counts):
-            raise ValueError(f"clusters must have one entry per unit: {len(counts)} units, {len(clusters)} entries")
+            raise ValueError(
+                f"clusters must have one entry per unit: {len(counts)} units, {len(clusters)} entries"
+            )
         clusters = [cluster for cluster, keep in zip(clusters, pairable.tolist(), strict=True) if keep]
     excluded = {
         "unlabelled": int((per_unit == 0).sum()),
@@ -200,7 +204,9 @@ def _check_count_table(counts: Any) -> NDArray[np.int64]:
     except (TypeError, ValueError):
         raise ValueError("counts must be a table of whole numbers, one row per unit") from None
     if table.size and table.ndim != 2:
-        raise ValueError(f"counts must have one row per unit and one column per label, got shape {table.shape}")
+        raise ValueError(
+            f"counts must have one row per unit and one column per label, got shape {table.shape}"
+        )
     if (whole != table).any() or (whole < 0).any():
         raise ValueError("counts must be whole numbers of 0 or more")
     return whole

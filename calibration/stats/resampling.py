@@ -72,9 +72,7 @@ def jackknife(leave_one_out: NDArray[np.float64]) -> Jackknife:
     if clusters < 2 or not np.isfinite(values).all():
         return Jackknife(None, clusters, values)
     deviations = values - values.mean()
-    return Jackknife(
-        math.sqrt((clusters - 1) / clusters * float(deviations @ deviations)), clusters, values
-    )
+    return Jackknife(math.sqrt((clusters - 1) / clusters * float(deviations @ deviations)), clusters, values)
 
 
 def cluster_bootstrap(
@@ -131,9 +129,7 @@ def cluster_bootstrap(
     return float(low), float(high), int(draws - len(kept))
 
 
-def resampled_sums(
-    rows: NDArray[np.float64], draws: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def resampled_sums(rows: NDArray[np.float64], draws: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Sums of multinomially weighted rows, shape (draws, c).
 
     The weights are drawn in blocks, so memory stays linear in the number of clusters.

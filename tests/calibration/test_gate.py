@@ -15,9 +15,7 @@ def example(name="gate_example_claims.csv"):
     lines = shared(name).read_text().splitlines()
     rows = [[int(cell) for cell in line.split(",")] for line in lines if not line.startswith("#")]
     response, first, second, judge = (list(column) for column in zip(*rows, strict=True))
-    first, second, judge = (
-        [GROUNDING_LABELS[code] for code in column] for column in (first, second, judge)
-    )
+    first, second, judge = ([GROUNDING_LABELS[code] for code in column] for column in (first, second, judge))
     return GateEvidence("grounding", {"one": first, "two": second}, judge, response)
 
 
@@ -26,7 +24,12 @@ def agreeing(n_items=60, per_item=4, **changes):
     labels = [GROUNDING_LABELS[i % 4 if i % 4 < 2 else 0] for i in range(n_items * per_item)]
     items = [i // per_item for i in range(len(labels))]
     evidence = GateEvidence(
-        "grounding", {"one": labels, "two": list(labels)}, list(labels), items, gold=list(labels), gold_complete=True
+        "grounding",
+        {"one": labels, "two": list(labels)},
+        list(labels),
+        items,
+        gold=list(labels),
+        gold_complete=True,
     )
     return replace(evidence, **changes)
 
@@ -111,7 +114,9 @@ def test_too_many_failed_verdicts_are_insufficient():
 def test_failed_verdicts_are_counted_from_the_labels():
     evidence = agreeing()
     judge = [None] * 12 + list(evidence.judge[12:])
-    assert condition(decide(replace(evidence, judge=judge)), "valid_verdicts").value == pytest.approx(228 / 240)
+    assert condition(decide(replace(evidence, judge=judge)), "valid_verdicts").value == pytest.approx(
+        228 / 240
+    )
 
 
 def test_too_few_claims_say_how_many_are_missing():
@@ -167,14 +172,18 @@ def test_more_than_two_graders():
     assert "random grader" in condition(decision, "judge_agreement").message
     assert decision.state == "NOT_TRUSTED"
     many = agreeing()
-    everybody = {name: many.judge for name in ("one", "two", "three")}
+    everybody = dict.fromkeys(("one", "two", "three"), many.judge)
     assert decide(replace(many, graders=everybody)).state == "TRUSTED"
 
 
 def abstention(n=120):
     labels = [("REFUSED", "ANSWERED", "ANSWERED", "CLARIFY")[i % 4] for i in range(n)]
     return GateEvidence(
-        "abstention", {"one": labels, "two": list(labels)}, list(labels), list(range(n)), fingerprint_matches=True
+        "abstention",
+        {"one": labels, "two": list(labels)},
+        list(labels),
+        list(range(n)),
+        fingerprint_matches=True,
     )
 
 
@@ -226,7 +235,9 @@ def test_bad_evidence_names_the_argument(changes, name):
         decide(replace(agreeing(), **changes))
 
 
-@pytest.mark.parametrize("changes", [{"min_valid_rate": 2}, {"level": 0.4}, {"min_targets": -1}, {"min_youden": 3}])
+@pytest.mark.parametrize(
+    "changes", [{"min_valid_rate": 2}, {"level": 0.4}, {"min_targets": -1}, {"min_youden": 3}]
+)
 def test_bad_policy_names_the_argument(changes):
     with pytest.raises(ValueError, match=next(iter(changes))):
         GatePolicy(**changes)

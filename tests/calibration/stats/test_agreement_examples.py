@@ -1,4 +1,7 @@
-"""Kappa and its companions against published and library values (irrCAC, statsmodels, scikit-learn, krippendorff)."""
+"""Kappa and its companions against published and library values.
+
+Sources: irrCAC, statsmodels, scikit-learn, krippendorff, and the papers named at each test.
+"""
 
 import csv
 import json

@@ -45,7 +45,9 @@ def test_pooled_rate_with_one_claim_per_response():
     labels = claims(60, 12, 19, 9)
     rates = hallucination_rates(labels, range(100))
     assert rates.hallucination.value == pytest.approx(0.340659, abs=5e-7)
-    assert (rates.hallucination.low, rates.hallucination.high) == pytest.approx((0.251514, 0.442713), abs=5e-7)
+    assert (rates.hallucination.low, rates.hallucination.high) == pytest.approx(
+        (0.251514, 0.442713), abs=5e-7
+    )
     assert rates.contradicted.value == pytest.approx(0.131868, abs=5e-7)
     assert (rates.contradicted.low, rates.contradicted.high) == pytest.approx((0.077071, 0.216487), abs=5e-7)
     assert rates.unverifiable_share.value == pytest.approx(0.09)
@@ -196,6 +198,12 @@ def test_over_answering_by_reason():
 def test_empty_output_is_no_refusal():
     rates = abstention_rates(["unanswerable"] * 4, ["REFUSED", "ANSWERED", "EMPTY", None])
     assert (rates.over_answering.numerator, rates.over_answering.denominator) == (1, 3)
-    assert rates.matrix["unanswerable"] == {"ANSWERED": 1, "REFUSED": 1, "CLARIFY": 0, "EMPTY": 1, "missing": 1}
+    assert rates.matrix["unanswerable"] == {
+        "ANSWERED": 1,
+        "REFUSED": 1,
+        "CLARIFY": 0,
+        "EMPTY": 1,
+        "missing": 1,
+    }
     assert rates.over_answering.worst_case == pytest.approx((0.25, 0.5))
     assert dict(rates.over_answering.excluded) == {"no_valid_verdict": 1}

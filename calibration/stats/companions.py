@@ -1,0 +1,313 @@
+"""Numbers that belong beside a rate: how often it answers, at what length, from how good a decomposition."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from .abstention import VERDICTS
+from .arrays import check_level, check_same_length, encode_clusters
+from .comparison import two_proportion_test
+from .intervals import clustered_mean, share_number
+from .results import Number
+
+
+def answer_rate(verdicts: Sequence[Any], *, clusters: Any = None, level: float = 0.95) -> Number:
+    r"""Share of all responses that answer.
+
+    .. math:: ANSWERED / \text{all responses}
+
+    Parameters
+    ----------
+    verdicts : sequence, shape (n,)
+        ANSWERED, REFUSED, CLARIFY or EMPTY (in the denominator); None is left out and counted.
+    clusters : sequence, shape (n,), optional
+        Item of each response.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    Number
+        In [0, 1]; undefined (``zero_denominator``) without a verdict.
+
+    References
+    ----------
+    See `clustered_rate`.
+    """
+    check_level(level)
+    n = check_same_length(verdicts=verdicts, clusters=clusters)
+    for position, verdict in enumerate(verdicts):
+        if verdict is not None and verdict not in VERDICTS:
+            raise ValueError(
+                f"verdicts holds {verdict!r} at index {position}, which is not one of {VERDICTS}"
+            )
+    codes, number = encode_clusters(clusters, n)
+    known = np.array([verdict is not None for verdict in verdicts], dtype=bool)
+    answered = np.array([verdict == "ANSWERED" for verdict in verdicts], dtype=bool)
+    missing = int((~known).sum())
+    return share_number(
+        np.bincount(codes[answered], minlength=number).astype(float),
+        np.bincount(codes[known], minlength=number).astype(float),
+        level=level,
+        label="Answer rate",
+        unit="response",
+        definition="answer-rate",
+        excluded={"no_valid_verdict": missing},
+        missing=missing,
+    )
+
+
+@dataclass(frozen=True)
+class ResponseLengths:
+    """Length of the answers in words.
+
+    Attributes
+    ----------
+    mean : Number
+        Mean words of ANSWERED responses, t interval by item.
+    median : float or None
+        Median words.
+    """
+
+    mean: Number
+    median: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"mean": self.mean.as_dict(), "median": self.median}
+
+    def explain(self) -> str:
+        if self.mean.value is None or self.median is None:
+            return "No response answers, so there is no length."
+        middle = f"{self.median:g} in the middle"
+        return f"The {self.mean.n} answers have {self.mean.value:.0f} words on average, {middle}."
+
+
+def response_lengths(
+    texts: Sequence[str], verdicts: Sequence[Any], *, clusters: Any = None, level: float = 0.95
+) -> ResponseLengths:
+    """Mean and median length of ANSWERED responses, in words split on white space.
+
+    Parameters
+    ----------
+    texts : sequence of str, shape (n,)
+        The responses.
+    verdicts : sequence, shape (n,)
+        Their verdicts; only ANSWERED ones count, the others are excluded and counted.
+    clusters : sequence, shape (n,), optional
+        Item of each response.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    ResponseLengths
+        Undefined (``zero_denominator``) without an answer.
+
+    References
+    ----------
+    See `clustered_rate` for what a cluster is.
+    """
+    check_level(level)
+    n = check_same_length(texts=texts, verdicts=verdicts, clusters=clusters)
+    items = list(clusters) if clusters is not None else list(range(n))
+    rows = [row for row, verdict in enumerate(verdicts) if verdict == "ANSWERED"]
+    words = [len(texts[row].split()) for row in rows]
+    codes, number = encode_clusters([items[row] for row in rows], len(rows))
+    mean = clustered_mean(
+        np.array(words, dtype=float),
+        codes,
+        number,
+        level=level,
+        label="Words per answer",
+        unit="response",
+        definition="response-lengths",
+        excluded={"not_answered": n - len(rows)},
+        bounds=None,
+        percentage=False,
+    )
+    return ResponseLengths(mean, float(median(words)) if words else None)
+
+
+@dataclass(frozen=True)
+class ExtractionError:
+    """How well responses were split into claims.
+
+    Attributes
+    ----------
+    error : Number
+        Audited claims that are not well split.
+    missed_per_response : Number
+        Claims that the audit found missing, per audited response.
+    """
+
+    error: Number
+    missed_per_response: Number
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"error": self.error.as_dict(), "missed_per_response": self.missed_per_response.as_dict()}
+
+    def explain(self) -> str:
+        return f"{self.error.explain()} {self.missed_per_response.explain()}"
+
+
+def extraction_error(
+    audits: Sequence[str | None],
+    claim_items: Sequence[Hashable],
+    missed: Sequence[int],
+    response_items: Sequence[Hashable],
+    *,
+    level: float = 0.95,
+) -> ExtractionError:
+    r"""Share of audited claims that are not well split, and missed claims per response.
+
+    .. math:: \frac{\text{audited claims not marked well split}}{\text{audited claims}}
+
+    Parameters
+    ----------
+    audits : sequence, shape (claims,)
+        The auditor's mark of each sampled claim: "well split" or another word; None is not audited yet (left
+        out and counted).
+    claim_items : sequence, shape (claims,)
+        Item of each claim.
+    missed : sequence of int, shape (responses,)
+        Claims that the audit found missing in each audited response.
+    response_items : sequence, shape (responses,)
+        Item of each audited response.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    ExtractionError
+        The share in [0, 1] has the interval of `clustered_rate`, the mean one by t over items; both are
+        undefined (``zero_denominator``) without an audit.
+
+    References
+    ----------
+    See `clustered_rate`.
+    """
+    check_level(level)
+    n = check_same_length(audits=audits, claim_items=claim_items)
+    responses = check_same_length(missed=missed, response_items=response_items)
+    if any(count < 0 for count in missed):
+        raise ValueError("missed must be 0 or more")
+    codes, number = encode_clusters(list(claim_items), n, "claim_items")
+    audited = np.array([mark is not None for mark in audits], dtype=bool)
+    wrong = np.array(
+        [mark is not None and mark.replace("_", " ") != "well split" for mark in audits], dtype=bool
+    )
+    error = share_number(
+        np.bincount(codes[wrong], minlength=number).astype(float),
+        np.bincount(codes[audited], minlength=number).astype(float),
+        level=level,
+        label="Extraction error",
+        unit="claim",
+        definition="extraction-error",
+        excluded={"not_audited": int((~audited).sum())},
+    )
+    items, item_count = encode_clusters(list(response_items), responses, "response_items")
+    mean = clustered_mean(
+        np.array(missed, dtype=float),
+        items,
+        item_count,
+        level=level,
+        label="Missed claims per response",
+        unit="response",
+        definition="extraction-error",
+        bounds=None,
+        percentage=False,
+    )
+    return ExtractionError(error, mean)
+
+
+@dataclass(frozen=True)
+class RunControl:
+    """Repeats within one condition beside repeats between two conditions.
+
+    Attributes
+    ----------
+    within : Number
+        Share of items with the same outcome in two runs of one condition.
+    between : Number
+        The same share between two conditions.
+    p : float or None
+        Pooled score test of the two shares.
+    """
+
+    within: Number
+    between: Number
+    p: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"within": self.within.as_dict(), "between": self.between.as_dict(), "p": self.p}
+
+    def explain(self) -> str:
+        """What the control says in one plain sentence."""
+        if self.p is None or self.within.value is None or self.between.value is None:
+            return "One of the comparisons has no item, so the condition cannot be judged."
+        blame = (
+            "the condition changes more than repeating does"
+            if self.p < 0.05 and self.between.value < self.within.value
+            else "there is no reason to blame the condition"
+        )
+        return (
+            f"Repeating a run keeps {self.within.numerator or 0:g} of {self.within.denominator or 0:g} items, "
+            f"changing the condition keeps {self.between.numerator or 0:g} of "
+            f"{self.between.denominator or 0:g} (p {self.p:.3f}): {blame}."
+        )
+
+
+def run_control(
+    first: Sequence[Any],
+    second: Sequence[Any],
+    other: Sequence[Any],
+    *,
+    level: float = 0.95,
+) -> RunControl:
+    """Does a condition change outcomes more than running twice does?
+
+    Parameters
+    ----------
+    first, second : sequence, shape (items,)
+        Outcome of each item (a label, or the first served document) in two runs of one condition; None is
+        missing.
+    other : sequence, shape (items,)
+        Outcome of each item in the other condition; it is compared with `first`.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    RunControl
+        Shares in [0, 1] with Wilson intervals; undefined (``zero_denominator``) without an item. Items that
+        miss an outcome are excluded and counted.
+
+    References
+    ----------
+    See `two_proportion_test`.
+    """
+    check_level(level)
+    check_same_length(first=first, second=second, other=other)
+
+    def same(left: Sequence[Any], right: Sequence[Any], label: str) -> Number:
+        kept = [(x, y) for x, y in zip(left, right, strict=True) if x is not None and y is not None]
+        return share_number(
+            np.array([float(x == y) for x, y in kept]),
+            np.ones(len(kept)),
+            level=level,
+            label=label,
+            unit="item",
+            definition="run-control",
+            excluded={"missing": len(left) - len(kept)},
+        )
+
+    within, between = same(first, second, "Same in two runs"), same(first, other, "Same in both conditions")
+    p = None
+    if within.denominator and between.denominator:
+        p = two_proportion_test(
+            within.numerator or 0, within.denominator, between.numerator or 0, between.denominator
+        )
+    return RunControl(within, between, p)

@@ -1,0 +1,996 @@
+"""Correct a judge's rate for the judge's errors, with the sampling error of judge, gold and all."""
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .agreement import pair_up
+from .arrays import (
+    check_counts,
+    check_labels,
+    check_level,
+    check_same_length,
+    check_share,
+    encode_clusters,
+    encode_labels,
+)
+from .intervals import FEW_CLUSTERS, ratio_variance, share_number, wilson
+from .labels import BAD_LABELS, GROUNDING_LABELS
+from .quantiles import normal_tail, t_quantile, z_quantile
+from .resampling import resampled_sums
+from .results import Number, undefined_number
+
+LARGEST_CONDITION_NUMBER = 20.0
+GUARD_P = 0.01
+BAD_SHARE = "Bad share of all claims"
+
+
+def rogan_gladen(
+    p: float,
+    n: float,
+    *,
+    sensitivity: float,
+    n_positive: float,
+    specificity: float,
+    n_negative: float,
+    level: float = 0.95,
+    label: str = f"{BAD_SHARE}, corrected for judge error",
+    unit: str = "claim",
+    clusters: int = 0,
+    excluded: Mapping[str, int] | None = None,
+) -> Number:
+    r"""Prevalence from an imperfect judge, with the Lang-Reiczigel interval.
+
+    .. math:: \theta = \frac{p + Sp - 1}{Se + Sp - 1}
+
+    The interval shrinks p towards 1/2 by :math:`z^2` pseudo-observations and Se, Sp by two, shifts the centre
+    by :math:`d = 2z^2(-(1-\theta')Sp'(1-Sp')/M_0 + \theta' Se'(1-Se')/M_1)` and takes z standard errors on
+    both sides; it holds the sampling error of the judged units *and* of the gold units.
+
+    Parameters
+    ----------
+    p : float
+        Share of the judged units that the judge calls positive, in [0, 1].
+    n : float
+        Number of judged units without gold (effective number where they are clustered).
+    sensitivity, specificity : float
+        Of the judge, estimated on gold.
+    n_positive, n_negative : float
+        Gold positives and negatives behind them (effective numbers where clustered).
+    level : float
+        Confidence level.
+    label, unit : str
+        Name and unit of the figure.
+    clusters : int
+        Items behind the judged units, for the result.
+    excluded : mapping of str to int, optional
+        What was left out.
+
+    Returns
+    -------
+    Number
+        Share of positives among all units, clipped to [0, 1] with flag ``clipped``. Undefined with
+        ``single_class_gold`` when gold lacks a class, and with ``judge_not_better_than_chance`` when the
+        lower Wilson limits of sensitivity and specificity do not add up to more than 1.
+
+    Notes
+    -----
+    Positive = bad = contradicted or unsupported; not-bad includes unverifiable. The result is therefore the
+    bad share of *all* claims, which is not the hallucination rate (that one leaves unverifiable claims out).
+
+    References
+    ----------
+    Rogan, W. J. and Gladen, B. (1978). Am. J. Epidemiol. 107, 71-76.
+    Lang, Z. and Reiczigel, J. (2014). Confidence limits for prevalence of disease adjusted for estimated
+    sensitivity and specificity. Prev. Vet. Med. 113, 13-22.
+
+    Examples
+    --------
+    >>> number = rogan_gladen(0.13, 1000, sensitivity=0.85, n_positive=40, specificity=0.95, n_negative=160)
+    >>> round(number.value, 6), round(number.low, 6), round(number.high, 6)
+    (0.1, 0.046807, 0.148727)
+    """
+    check_level(level)
+    check_share(p, "p")
+    check_share(sensitivity, "sensitivity")
+    check_share(specificity, "specificity")
+    common: dict[str, Any] = {
+        "level": level,
+        "n": math.ceil(n),
+        "clusters": clusters,
+        "excluded": excluded or {},
+        "definition": "rogan-gladen",
+        "label": label,
+        "unit": unit,
+        "method": "Rogan-Gladen, Lang-Reiczigel interval",
+    }
+    for name, size in (("n", n), ("n_positive", n_positive), ("n_negative", n_negative)):
+        if not (math.isfinite(size) and size >= 0):
+            raise ValueError(f"{name} must be 0 or more, got {size!r}")
+    if n == 0:
+        return undefined_number("zero_denominator", **common)
+    if n_positive == 0 or n_negative == 0:
+        return undefined_number("single_class_gold", **common)
+    lower_sum = wilson(sensitivity * n_positive, n_positive, level)[0]
+    lower_sum += wilson(specificity * n_negative, n_negative, level)[0]
+    if lower_sum <= 1:
+        return undefined_number("judge_not_better_than_chance", **common)
+    estimate = (p + specificity - 1) / (sensitivity + specificity - 1)
+    value = min(1.0, max(0.0, estimate))
+    low, high = _lang_reiczigel(p, n, sensitivity, n_positive, specificity, n_negative, z_quantile(level))
+    return Number(
+        value=value,
+        low=min(value, max(0.0, low)),
+        high=max(value, min(1.0, high)),
+        flags=() if value == estimate else ("clipped",),
+        **common,
+    )
+
+
+def _lang_reiczigel(
+    p: float, n: float, se: float, m1: float, sp: float, m0: float, z: float
+) -> tuple[float, float]:
+    p, n = (n * p + z * z / 2) / (n + z * z), n + z * z
+    sp, m0 = (m0 * sp + 1) / (m0 + 2), m0 + 2
+    se, m1 = (m1 * se + 1) / (m1 + 2), m1 + 2
+    youden = se + sp - 1
+    theta = (p + sp - 1) / youden
+    of_specificity, of_sensitivity = sp * (1 - sp) / m0, se * (1 - se) / m1
+    shift = 2 * z * z * (-(1 - theta) * of_specificity + theta * of_sensitivity)
+    variance = p * (1 - p) / n + (1 - theta) ** 2 * of_specificity + theta**2 * of_sensitivity
+    half = z * math.sqrt(variance) / youden
+    return theta + shift - half, theta + shift + half
+
+
+@dataclass(frozen=True)
+class MulticlassCorrection:
+    """Label shares corrected through the judge's whole confusion matrix.
+
+    Attributes
+    ----------
+    shares : mapping of label to Number
+        Corrected share of each label among all claims.
+    bad_share : Number
+        Sum of the bad labels' shares.
+    hallucination : Number or None
+        Corrected hallucination rate, (contradicted + unsupported) / (1 - unverifiable); None for label sets
+        other than grounding.
+    condition_number : float or None
+        Of the confusion matrix; above 20 the inversion is refused.
+    skipped_draws : int
+        Bootstrap draws in which the inversion was impossible.
+    draws : int
+        Bootstrap draws in all.
+    undefined : str or None
+        Reason code when the correction was refused.
+    """
+
+    shares: Mapping[Hashable, Number]
+    bad_share: Number
+    hallucination: Number | None
+    condition_number: float | None
+    skipped_draws: int
+    draws: int
+    undefined: str | None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "shares": {str(label): share.as_dict() for label, share in self.shares.items()},
+            "bad_share": self.bad_share.as_dict(),
+            "hallucination": self.hallucination.as_dict() if self.hallucination else None,
+            "condition_number": self.condition_number,
+            "draws": self.draws,
+            "skipped_draws": self.skipped_draws,
+        }
+
+    def explain(self) -> str:
+        """The corrected rate in one plain sentence."""
+        return (self.hallucination or self.bad_share).explain()
+
+
+def invert_confusion(
+    gold: Any,
+    judge: Any,
+    judge_without_gold: Any,
+    *,
+    labels: Any = GROUNDING_LABELS,
+    clusters: Any = None,
+    clusters_without_gold: Any = None,
+    positive: Iterable[Hashable] = BAD_LABELS,
+    draws: int = 2000,
+    rng: np.random.Generator,
+    level: float = 0.95,
+) -> MulticlassCorrection:
+    r"""Label shares corrected by inverting the judge's confusion matrix.
+
+    With :math:`P_{ij} = P(\text{judge} = j \mid \text{gold} = i)` from the gold claims and q the judge's
+    label shares on the claims without gold, solve :math:`P^T \pi = q`. Where a solution has a negative
+    share, it is replaced by the least-squares one on the simplex and flagged ``on_simplex``.
+
+    Parameters
+    ----------
+    gold, judge : sequence, shape (n,)
+        Gold and judge labels of the same claims (rows and columns of the confusion); None is left out.
+    judge_without_gold : sequence, shape (N,)
+        The judge's labels of the claims to correct for.
+    labels : sequence
+        The label set.
+    clusters, clusters_without_gold : sequence, optional
+        Items of both; they are what the bootstrap draws.
+    positive : iterable of labels
+        The bad labels.
+    draws : int
+        Bootstrap draws, at least 2000 in reports; gold and judged claims are drawn together.
+    rng : numpy.random.Generator
+        Source of randomness.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    MulticlassCorrection
+        Shares in [0, 1] that sum to 1, with percentile intervals. Refused with ``singular_confusion`` when a
+        label has no gold claim or the matrix has a condition number above 20, with ``zero_denominator``
+        without judged claims, ``empty_overlap`` without gold.
+
+    References
+    ----------
+    Buonaccorsi, J. P. (2010). Measurement Error, chapter 3. Forman, G. (2008). Quantifying counts and costs
+    via classification. Data Min. Knowl. Discov. 17, 164-206.
+    """
+    check_level(level)
+    if draws < 1:
+        raise ValueError(f"draws must be at least 1, got {draws!r}")
+    fixed = check_labels(labels)
+    wanted = frozenset(positive)
+    if not wanted or not wanted <= set(fixed):
+        raise ValueError("positive must be labels of the set")
+    pairs = pair_up(gold, judge, fixed, clusters, "gold", "judge")
+    q = len(fixed)
+    judged_rows, judged_excluded = _judged_table(judge_without_gold, fixed, clusters_without_gold)
+    gold_rows = np.bincount(
+        pairs.clusters * q * q + pairs.rows * q + pairs.cols, minlength=pairs.n_clusters * q * q
+    ).reshape(-1, q * q)
+    frame = _ShareFrame(
+        fixed,
+        wanted,
+        level,
+        int(judged_rows.sum()),
+        len(judged_rows),
+        {**pairs.excluded, **judged_excluded},
+    )
+    reason, condition = _refusal(gold_rows, judged_rows, q)
+    if reason is not None:
+        return frame.refused(reason, condition, draws)
+    solution, on_simplex = _solve(gold_rows.sum(axis=0)[None, :], judged_rows.sum(axis=0)[None, :], q)
+    gold_draws = resampled_sums(gold_rows.astype(float), draws, rng)
+    judged_draws = resampled_sums(judged_rows.astype(float), draws, rng)
+    drawn, _ = _solve(gold_draws, judged_draws, q)
+    flags = ("on_simplex",) if on_simplex[0] else ()
+    if min(len(judged_rows), len(gold_rows)) < FEW_CLUSTERS:
+        flags = (*flags, "too_few_clusters")
+    return frame.corrected(solution[0], drawn, flags, condition, draws)
+
+
+def _judged_table(
+    judge: Any, labels: tuple[Hashable, ...], clusters: Any
+) -> tuple[NDArray[np.int64], dict[str, int]]:
+    codes = encode_labels(judge, labels, "judge_without_gold")
+    items, number = encode_clusters(clusters, len(codes), "clusters_without_gold")
+    valid = codes >= 0
+    q = len(labels)
+    table = np.bincount(items[valid] * q + codes[valid], minlength=number * q).reshape(number, q)
+    return table[table.sum(axis=1) > 0], {"no_valid_verdict": int((~valid).sum())}
+
+
+def _refusal(gold_rows: NDArray[Any], judged_rows: NDArray[Any], q: int) -> tuple[str | None, float | None]:
+    table = gold_rows.sum(axis=0).reshape(q, q)
+    if table.sum() == 0:
+        return "empty_overlap", None
+    if judged_rows.sum() == 0:
+        return "zero_denominator", None
+    if (table.sum(axis=1) == 0).any():
+        return "singular_confusion", None
+    condition = float(np.linalg.cond((table / table.sum(axis=1, keepdims=True)).T))
+    if not condition <= LARGEST_CONDITION_NUMBER:
+        return "singular_confusion", condition if math.isfinite(condition) else None
+    return None, condition
+
+
+def _solve(gold: NDArray[Any], judged: NDArray[Any], q: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Shares for each row of confusion counts and judged counts; NaN where the matrix cannot be inverted."""
+    tables = gold.reshape(-1, q, q).astype(float)
+    sums = tables.sum(axis=2, keepdims=True)
+    solvable = (sums[:, :, 0] > 0).all(axis=1) & (judged.sum(axis=1) > 0)
+    matrices = np.broadcast_to(np.eye(q), tables.shape).copy()
+    matrices[solvable] = (tables[solvable] / sums[solvable]).transpose(0, 2, 1)
+    solvable &= np.linalg.cond(matrices) < 1e8
+    matrices[~solvable] = np.eye(q)
+    shares = judged / np.maximum(judged.sum(axis=1, keepdims=True), 1)
+    solutions = np.linalg.solve(matrices, shares[:, :, None])[:, :, 0]
+    negative = (solutions < -1e-12).any(axis=1) & solvable
+    if negative.any():
+        solutions[negative] = simplex_least_squares(matrices[negative], shares[negative])
+    solutions[~solvable] = np.nan
+    return np.where(np.abs(solutions) < 1e-12, 0.0, solutions), negative
+
+
+def simplex_least_squares(matrices: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.float64]:
+    """Nearest label shares on the simplex, one problem per row.
+
+    With a handful of labels every possible set of non-zero shares can be tried, which is exact and solves
+    thousands of bootstrap draws at once; a general optimiser would take them one by one.
+    """
+    count, q = targets.shape
+    best = np.full(count, np.inf)
+    solution = np.full((count, q), np.nan)
+    for size in range(1, q + 1):
+        for chosen in itertools.combinations(range(q), size):
+            candidate = _constrained(matrices[:, :, chosen], targets)
+            feasible = (candidate >= -1e-12).all(axis=1)
+            residual = np.einsum("nij,nj->ni", matrices[:, :, chosen], candidate) - targets
+            loss = np.where(feasible, (residual**2).sum(axis=1), np.inf)
+            better = loss < best - 1e-15
+            best[better] = loss[better]
+            solution[better] = 0.0
+            solution[np.ix_(np.flatnonzero(better), chosen)] = np.maximum(candidate[better], 0.0)
+    return solution
+
+
+def _constrained(columns: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.float64]:
+    """Least squares over shares that sum to 1, through the Lagrange system."""
+    count, _, size = columns.shape
+    system = np.zeros((count, size + 1, size + 1))
+    system[:, :size, :size] = np.einsum("nki,nkj->nij", columns, columns)
+    system[:, :size, size] = system[:, size, :size] = 1.0
+    right = np.ones((count, size + 1))
+    right[:, :size] = np.einsum("nki,nk->ni", columns, targets)
+    return np.linalg.solve(system, right[:, :, None])[:, :size, 0]
+
+
+@dataclass(frozen=True)
+class _ShareFrame:
+    labels: tuple[Hashable, ...]
+    positive: frozenset[Hashable]
+    level: float
+    n: int
+    clusters: int
+    excluded: Mapping[str, int]
+
+    def _common(self, label: str, key: str) -> dict[str, Any]:
+        return {
+            "level": self.level,
+            "n": self.n,
+            "clusters": self.clusters,
+            "excluded": self.excluded,
+            "definition": f"invert-confusion-{key}",
+            "label": label,
+            "unit": "claim",
+            "method": "confusion inversion, cluster bootstrap of gold and judged claims",
+        }
+
+    @property
+    def _grounding(self) -> bool:
+        return self.labels == GROUNDING_LABELS
+
+    def refused(self, reason: str, condition: float | None, draws: int) -> MulticlassCorrection:
+        return MulticlassCorrection(
+            {
+                label: undefined_number(reason, **self._common(f"Share of {label}, corrected", "shares"))
+                for label in self.labels
+            },
+            undefined_number(reason, **self._common(f"{BAD_SHARE}, corrected", "bad_share")),
+            undefined_number(reason, **self._common("Hallucination rate, corrected", "hallucination"))
+            if self._grounding
+            else None,
+            condition,
+            0,
+            draws,
+            reason,
+        )
+
+    def corrected(
+        self,
+        solution: NDArray[Any],
+        drawn: NDArray[Any],
+        flags: tuple[str, ...],
+        condition: float | None,
+        draws: int,
+    ) -> MulticlassCorrection:
+        kept = drawn[np.isfinite(drawn).all(axis=1)]
+        bad = np.array([label in self.positive for label in self.labels])
+        hallucination = None
+        if self._grounding:
+            hallucination = self._number(
+                solution, kept, _hallucination, flags, "Hallucination rate, corrected", "hallucination"
+            )
+        return MulticlassCorrection(
+            {
+                label: self._number(
+                    solution,
+                    kept,
+                    lambda shares, at=position: shares[..., at],
+                    flags,
+                    f"Share of {label}, corrected",
+                    "shares",
+                )
+                for position, label in enumerate(self.labels)
+            },
+            self._number(
+                solution,
+                kept,
+                lambda shares: shares[..., bad].sum(axis=-1),
+                flags,
+                f"{BAD_SHARE}, corrected",
+                "bad_share",
+            ),
+            hallucination,
+            condition,
+            draws - len(kept),
+            draws,
+            None,
+        )
+
+    def _number(
+        self,
+        solution: NDArray[Any],
+        kept: NDArray[Any],
+        statistic: Callable[[NDArray[Any]], NDArray[Any]],
+        flags: tuple[str, ...],
+        label: str,
+        key: str,
+    ) -> Number:
+        value = float(statistic(solution))
+        common = self._common(label, key)
+        if not math.isfinite(value):
+            return undefined_number("zero_denominator", flags=flags, **common)
+        drawn = statistic(kept)
+        drawn = drawn[np.isfinite(drawn)]
+        if self.clusters < 2 or len(drawn) == 0:
+            return Number(value=value, flags=(*flags, "too_few_clusters"), **common)
+        low, high = np.quantile(drawn, [(1 - self.level) / 2, (1 + self.level) / 2])
+        return Number(
+            value=value, low=min(value, float(low)), high=max(value, float(high)), flags=flags, **common
+        )
+
+
+def _hallucination(shares: NDArray[Any]) -> NDArray[Any]:
+    checkable = 1 - shares[..., 3]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(checkable > 1e-9, (shares[..., 1] + shares[..., 2]) / checkable, np.nan)
+
+
+def ppi_mean(
+    labelled: Any,
+    judge_labelled: Any,
+    judge_unlabelled: Any,
+    *,
+    weight: float | None = None,
+    level: float = 0.95,
+    label: str = f"{BAD_SHARE}, prediction-powered",
+    unit: str = "claim",
+) -> Number:
+    r"""Prediction-powered mean (PPI++): labelled truth plus the judge's verdicts on everything.
+
+    .. math:: \theta = \lambda \bar F_U + \overline{Y - \lambda F_L}, \quad
+              Var = \lambda^2 \frac{Var(F_U)}{N} + \frac{Var(Y - \lambda F_L)}{n}, \quad
+              \lambda^* = clip\left(\frac{cov(Y, F)}{(1 + n/N)\,Var(F)}, 0, 1\right)
+
+    Parameters
+    ----------
+    labelled : array_like, shape (n,)
+        Gold outcomes, 1 = positive.
+    judge_labelled : array_like, shape (n,)
+        The judge's outcomes on the same units.
+    judge_unlabelled : array_like, shape (N,)
+        The judge's outcomes on the units without gold.
+    weight : float, optional
+        Lambda in [0, 1]: 0 uses the labelled units only, 1 is the classical estimator. Default: tuned.
+    level : float
+        Confidence level.
+    label, unit : str
+        Name and unit of the figure.
+
+    Returns
+    -------
+    Number
+        Clipped to [0, 1] with flag ``clipped``. Undefined: ``zero_denominator`` without units,
+        ``single_class_gold`` when all labelled outcomes are equal (its variance would be a fiction),
+        ``too_few_clusters`` with fewer than two labelled units.
+
+    Notes
+    -----
+    Valid only when the labelled units are a random sample of the same pool, labelled with the same rubric;
+    `correct_bad_share` checks that. Units are taken as independent: for claims use `ppi_ratio`.
+
+    References
+    ----------
+    Angelopoulos, A. N., Duchi, J. C. and Zrnic, T. (2023). PPI++: efficient prediction-powered inference.
+    arXiv:2311.01453.
+    """
+    check_level(level)
+    y, f = check_counts(labelled, "labelled"), check_counts(judge_labelled, "judge_labelled")
+    u = check_counts(judge_unlabelled, "judge_unlabelled")
+    n, big_n = check_same_length(labelled=y, judge_labelled=f), len(u)
+    common: dict[str, Any] = {
+        "level": level,
+        "n": n + big_n,
+        "clusters": n,
+        "definition": "ppi-mean",
+        "label": label,
+        "unit": unit,
+        "method": "PPI++",
+    }
+    reason = _ppi_refusal(n, big_n, y)
+    if reason:
+        return undefined_number(reason, **common)
+    if weight is None:
+        spread = float(np.concatenate([f, u]).var(ddof=1))
+        weight = float(np.cov(y, f)[0, 1]) / ((1 + n / big_n) * spread) if spread > 0 else 0.0
+        weight = min(1.0, max(0.0, weight))
+    check_share(weight, "weight")
+    value = weight * float(u.mean()) + float((y - weight * f).mean())
+    variance = weight**2 * float(u.var()) / big_n + float((y - weight * f).var()) / n
+    return _clipped_number(value, z_quantile(level) * math.sqrt(variance), common)
+
+
+def _ppi_refusal(n: int, big_n: int, y: NDArray[Any]) -> str | None:
+    if n == 0 or big_n == 0:
+        return "zero_denominator"
+    if n < 2:
+        return "too_few_clusters"
+    return "single_class_gold" if np.all(y == y[0]) else None
+
+
+def _clipped_number(value: float, half: float, common: dict[str, Any]) -> Number:
+    inside = min(1.0, max(0.0, value))
+    low, high = min(1.0, max(0.0, value - half)), min(1.0, max(0.0, value + half))
+    return Number(
+        value=inside,
+        low=min(low, inside),
+        high=max(high, inside),
+        flags=() if inside == value else ("clipped",),
+        **common,
+    )
+
+
+def ppi_ratio(
+    claims: Any,
+    bad: Any,
+    flagged: Any,
+    claims_unlabelled: Any,
+    flagged_unlabelled: Any,
+    *,
+    weight: float | None = None,
+    level: float = 0.95,
+    label: str = f"{BAD_SHARE}, prediction-powered",
+    unit: str = "claim",
+) -> Number:
+    r"""Prediction-powered ratio (PPI++) for claims, one row per item.
+
+    .. math:: \theta = \lambda \frac{\sum h_U}{\sum m_U} + \frac{\sum y - \lambda \sum h}{\sum m}
+
+    The variance comes from the linearised residuals of the items, the quantile is t with R_L - 1 degrees of
+    freedom (R_L labelled items). The tuned weight minimises that variance.
+
+    Parameters
+    ----------
+    claims, bad, flagged : array_like, shape (R_L,)
+        Claims, gold-bad claims and judge-flagged claims of each labelled item.
+    claims_unlabelled, flagged_unlabelled : array_like, shape (R_U,)
+        Claims and judge-flagged claims of each item without gold.
+    weight : float, optional
+        Lambda in [0, 1]; default: tuned.
+    level : float
+        Confidence level.
+    label, unit : str
+        Name and unit of the figure.
+
+    Returns
+    -------
+    Number
+        Clipped to [0, 1] with flag ``clipped``. Undefined: ``zero_denominator`` without claims on either
+        side, ``too_few_clusters`` with fewer than two labelled items, ``single_class_gold`` when no
+        labelled claim or every one is bad.
+
+    References
+    ----------
+    Angelopoulos et al. (2023), see `ppi_mean`. Cochran, W. G. (1977). Sampling Techniques, chapter 6.
+    """
+    check_level(level)
+    m, y, h = (
+        check_counts(values, name)
+        for values, name in ((claims, "claims"), (bad, "bad"), (flagged, "flagged"))
+    )
+    big_m = check_counts(claims_unlabelled, "claims_unlabelled")
+    big_h = check_counts(flagged_unlabelled, "flagged_unlabelled")
+    check_same_length(claims=m, bad=y, flagged=h)
+    check_same_length(claims_unlabelled=big_m, flagged_unlabelled=big_h)
+    for name, part, whole in (("bad", y, m), ("flagged", h, m), ("flagged_unlabelled", big_h, big_m)):
+        if (part > whole).any():
+            raise ValueError(f"{name} exceeds the claims of its item at index {int((part > whole).argmax())}")
+    kept, big_kept = m > 0, big_m > 0
+    m, y, h, big_m, big_h = m[kept], y[kept], h[kept], big_m[big_kept], big_h[big_kept]
+    common: dict[str, Any] = {
+        "level": level,
+        "n": int(m.sum() + big_m.sum()),
+        "clusters": len(m) + len(big_m),
+        "definition": "ppi-ratio",
+        "label": label,
+        "unit": unit,
+        "method": "PPI++ ratio, linearised by item, t",
+    }
+    total, big_total = float(m.sum()), float(big_m.sum())
+    if total == 0 or big_total == 0:
+        return undefined_number("zero_denominator", **common)
+    if len(m) < 2 or len(big_m) < 2:
+        return undefined_number("too_few_clusters", **common)
+    if float(y.sum()) in (0.0, total):
+        return undefined_number("single_class_gold", **common)
+    residual_y = (y - y.sum() / total * m) / total
+    residual_h = (h - h.sum() / total * m) / total
+    residual_u = (big_h - big_h.sum() / big_total * big_m) / big_total
+    small, big = len(m) / (len(m) - 1), len(big_m) / (len(big_m) - 1)
+    if weight is None:
+        spread = small * float(residual_h @ residual_h) + big * float(residual_u @ residual_u)
+        weight = small * float(residual_y @ residual_h) / spread if spread > 0 else 0.0
+        weight = min(1.0, max(0.0, weight))
+    check_share(weight, "weight")
+    value = weight * float(big_h.sum()) / big_total + float(y.sum() - weight * h.sum()) / total
+    residual = residual_y - weight * residual_h
+    variance = small * float(residual @ residual) + weight**2 * big * float(residual_u @ residual_u)
+    flags = ("too_few_clusters",) if len(m) < FEW_CLUSTERS else ()
+    number = _clipped_number(value, t_quantile(len(m) - 1, level) * math.sqrt(variance), common)
+    return number.with_flags(*flags)
+
+
+DESIGNS: Mapping[str, str] = {
+    "random": "the gold items are a simple random sample of the judged pool",
+    "stratified": "the gold items are a random sample within each stratum of the judged pool",
+    "separate": "the gold items were drawn from elsewhere or in another way, but not by their labels",
+    "outcome": "the gold items were chosen by what the graders or the judge said",
+}
+
+
+@dataclass(frozen=True)
+class CorrectedShare:
+    """The corrected bad share, how it was made, and why so.
+
+    Attributes
+    ----------
+    number : Number
+        The figure to show.
+    method : str
+        "ppi", "rogan_gladen" or "none".
+    raw : Number
+        The judge's own bad share on the claims without gold.
+    why : tuple of str
+        The steps of the choice in words.
+    rogan_gladen, ppi : Number or None
+        What each method gives, where it was tried.
+    guard_p : float or None
+        p value of the comparison of the judge's flag rates with and without gold.
+    """
+
+    number: Number
+    method: str
+    raw: Number
+    why: tuple[str, ...]
+    rogan_gladen: Number | None = None
+    ppi: Number | None = None
+    guard_p: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "corrected": self.number.as_dict(),
+            "method": self.method,
+            "raw": self.raw.as_dict(),
+            "why": list(self.why),
+            "rogan_gladen": self.rogan_gladen.as_dict() if self.rogan_gladen else None,
+            "ppi": self.ppi.as_dict() if self.ppi else None,
+            "guard_p": self.guard_p,
+        }
+
+    def explain(self) -> str:
+        """The figure and the reason for its method in plain words."""
+        return f"{self.number.explain()} {' '.join(self.why)}"
+
+
+@dataclass(frozen=True)
+class _ItemCounts:
+    """Per item: claims, gold-bad, judge-flagged, both, as one row each."""
+
+    claims: NDArray[np.float64]
+    bad: NDArray[np.float64]
+    flagged: NDArray[np.float64]
+    both: NDArray[np.float64]
+    excluded: Mapping[str, int] = field(default_factory=dict)
+
+    def only(self, chosen: NDArray[np.bool_]) -> "_ItemCounts":
+        return replace(
+            self,
+            claims=self.claims[chosen],
+            bad=self.bad[chosen],
+            flagged=self.flagged[chosen],
+            both=self.both[chosen],
+        )
+
+
+def correct_bad_share(
+    gold: Any,
+    judge: Any,
+    judge_without_gold: Any,
+    *,
+    design: str,
+    labels: Any = GROUNDING_LABELS,
+    positive: Iterable[Hashable] = BAD_LABELS,
+    clusters: Any = None,
+    clusters_without_gold: Any = None,
+    strata: Any = None,
+    strata_without_gold: Any = None,
+    level: float = 0.95,
+    unit: str = "claim",
+) -> CorrectedShare:
+    r"""Correct the judge's bad share by the method that the sampling design allows, or refuse.
+
+    A random or stratified gold sample of the same pool allows prediction-powered inference, unless the
+    judge flags the gold claims at another rate than the rest (pooled score test, p < .01): then the sample
+    is not what it is said to be, and Rogan-Gladen is used. Gold from elsewhere allows Rogan-Gladen. Gold
+    chosen by its outcome (only where graders agreed, only what the judge flagged) allows neither.
+
+    Parameters
+    ----------
+    gold, judge : sequence, shape (n,)
+        Gold and judge labels of the same claims; None is left out with a count.
+    judge_without_gold : sequence, shape (N,)
+        The judge's labels of the claims without gold.
+    design : {"random", "stratified", "separate", "outcome"}
+        How the gold items were drawn.
+    labels : sequence
+        The label set.
+    positive : iterable of labels
+        The bad labels.
+    clusters, clusters_without_gold : sequence, optional
+        Items of both.
+    strata, strata_without_gold : sequence, optional
+        Stratum of each claim, for the stratified design (an item lies in one stratum).
+    level : float
+        Confidence level.
+    unit : str
+        What is counted.
+
+    Returns
+    -------
+    CorrectedShare
+        ``number`` is undefined with ``method_not_valid_for_design`` when no method fits, or with the reason
+        of the method that does.
+
+    References
+    ----------
+    See `rogan_gladen` and `ppi_ratio`.
+    """
+    check_level(level)
+    if design not in DESIGNS:
+        raise ValueError(f"design must be one of {tuple(DESIGNS)}, got {design!r}")
+    if design == "stratified" and (strata is None or strata_without_gold is None):
+        raise ValueError("strata and strata_without_gold must be given for the stratified design")
+    fixed, wanted = check_labels(labels), frozenset(positive)
+    if not wanted or not wanted <= set(fixed):
+        raise ValueError("positive must be labels of the set")
+    with_gold, gold_strata = _gold_counts(gold, judge, fixed, wanted, clusters, strata)
+    rest, rest_strata = _rest_counts(
+        judge_without_gold, fixed, wanted, clusters_without_gold, strata_without_gold
+    )
+    raw = share_number(
+        rest.flagged,
+        rest.claims,
+        level=level,
+        label="Bad share of all claims by the judge, uncorrected",
+        unit=unit,
+        definition="correct-bad-share",
+        excluded=rest.excluded,
+    )
+    if design == "outcome":
+        return _refused_share(raw, "Gold was chosen by its outcome, so its errors are not those of the rest.")
+    corrected = _rogan_gladen_of_counts(with_gold, rest, level, unit)
+    if design == "separate":
+        why = "Gold was not drawn at random from the judged pool, so only the judge's error rates carry over."
+        return CorrectedShare(corrected, "rogan_gladen", raw, (why,), rogan_gladen=corrected)
+    guard = flag_rate_guard(with_gold.flagged, with_gold.claims, rest.flagged, rest.claims)
+    if guard is not None and guard < GUARD_P:
+        why = (
+            f"The judge flags the gold claims at another rate than the rest (p = {guard:.4f}), so gold is no "
+            "random sample of the pool; Rogan-Gladen is used."
+        )
+        return CorrectedShare(corrected, "rogan_gladen", raw, (why,), rogan_gladen=corrected, guard_p=guard)
+    if design == "stratified":
+        powered = _stratified_ppi(with_gold, rest, gold_strata, rest_strata, level, unit)
+    else:
+        powered = ppi_ratio(
+            with_gold.claims,
+            with_gold.bad,
+            with_gold.flagged,
+            rest.claims,
+            rest.flagged,
+            level=level,
+            unit=unit,
+        )
+    powered = replace(powered, excluded={**with_gold.excluded, **rest.excluded})
+    why = f"{DESIGNS[design][0].upper()}{DESIGNS[design][1:]}, so prediction-powered inference is used."
+    return CorrectedShare(powered, "ppi", raw, (why,), rogan_gladen=corrected, ppi=powered, guard_p=guard)
+
+
+def _refused_share(raw: Number, why: str) -> CorrectedShare:
+    number = undefined_number(
+        "method_not_valid_for_design",
+        level=raw.level,
+        n=raw.n,
+        clusters=raw.clusters,
+        excluded=raw.excluded,
+        definition="correct-bad-share",
+        label=f"{BAD_SHARE}, corrected",
+        unit=raw.unit,
+    )
+    return CorrectedShare(number, "none", raw, (why,))
+
+
+def _gold_counts(
+    gold: Any,
+    judge: Any,
+    labels: tuple[Hashable, ...],
+    wanted: frozenset[Hashable],
+    clusters: Any,
+    strata: Any,
+) -> tuple[_ItemCounts, list[Hashable]]:
+    gold_codes, judge_codes = encode_labels(gold, labels, "gold"), encode_labels(judge, labels, "judge")
+    n = check_same_length(gold=gold_codes, judge=judge_codes, clusters=clusters, strata=strata)
+    items, number = encode_clusters(clusters, n)
+    valid = (gold_codes >= 0) & (judge_codes >= 0)
+    is_bad = np.array([label in wanted for label in labels] + [False])
+    bad, flagged = is_bad[gold_codes] & valid, is_bad[judge_codes] & valid
+    counts = _ItemCounts(
+        *(
+            np.bincount(items[chosen], minlength=number).astype(float)
+            for chosen in (valid, bad, flagged, bad & flagged)
+        ),
+        excluded={
+            "missing_gold": int(((gold_codes < 0) & (judge_codes >= 0)).sum()),
+            "no_valid_verdict_on_gold": int((judge_codes < 0).sum()),
+        },
+    )
+    return counts, _item_strata(strata, items, number, "strata")
+
+
+def _rest_counts(
+    judge: Any, labels: tuple[Hashable, ...], wanted: frozenset[Hashable], clusters: Any, strata: Any
+) -> tuple[_ItemCounts, list[Hashable]]:
+    codes = encode_labels(judge, labels, "judge_without_gold")
+    check_same_length(judge_without_gold=codes, strata_without_gold=strata)
+    items, number = encode_clusters(clusters, len(codes), "clusters_without_gold")
+    valid = codes >= 0
+    is_bad = np.array([label in wanted for label in labels] + [False])
+    nothing = np.zeros(number)
+    counts = _ItemCounts(
+        np.bincount(items[valid], minlength=number).astype(float),
+        nothing,
+        np.bincount(items[valid & is_bad[codes]], minlength=number).astype(float),
+        nothing,
+        excluded={"no_valid_verdict": int((~valid).sum())},
+    )
+    return counts, _item_strata(strata, items, number, "strata_without_gold")
+
+
+def _item_strata(strata: Any, items: NDArray[np.integer], number: int, name: str) -> list[Hashable]:
+    if strata is None:
+        return []
+    of_item: list[Hashable] = [None] * number
+    for item, stratum in zip(items.tolist(), strata, strict=True):
+        if of_item[item] not in (None, stratum):
+            raise ValueError(f"{name} puts one item into {of_item[item]!r} and {stratum!r}")
+        of_item[item] = stratum
+    return of_item
+
+
+def _rogan_gladen_of_counts(gold: _ItemCounts, rest: _ItemCounts, level: float, unit: str) -> Number:
+    positive = ratio_variance(gold.both, gold.bad, level)
+    negative_claims = gold.claims - gold.bad
+    negative = ratio_variance(negative_claims - (gold.flagged - gold.both), negative_claims, level)
+    judged = ratio_variance(rest.flagged, rest.claims, level)
+    excluded = {**gold.excluded, **rest.excluded}
+    common: dict[str, Any] = {"level": level, "unit": unit, "clusters": judged.clusters, "excluded": excluded}
+    if judged.total_m == 0 or positive.total_m == 0 or negative.total_m == 0:
+        reason = "zero_denominator" if judged.total_m == 0 else "single_class_gold"
+        return undefined_number(
+            reason,
+            definition="rogan-gladen",
+            label=f"{BAD_SHARE}, corrected for judge error",
+            n=int(judged.total_m),
+            **common,
+        )
+    number = rogan_gladen(
+        judged.share,
+        judged.n_eff,
+        sensitivity=positive.share,
+        n_positive=positive.n_eff,
+        specificity=negative.share,
+        n_negative=negative.n_eff,
+        **common,
+    )
+    few = min(judged.clusters, positive.clusters, negative.clusters) < FEW_CLUSTERS
+    return replace(
+        number, n=int(judged.total_m), flags=(*number.flags, *(("too_few_clusters",) if few else ()))
+    )
+
+
+def flag_rate_guard(
+    flagged_gold: NDArray[Any],
+    claims_gold: NDArray[Any],
+    flagged_rest: NDArray[Any],
+    claims_rest: NDArray[Any],
+) -> float | None:
+    """p value of the pooled score test that the judge flags gold and other claims at one rate.
+
+    Clustered claims enter with their effective numbers. None where one side is empty.
+    """
+    first, second = ratio_variance(flagged_gold, claims_gold), ratio_variance(flagged_rest, claims_rest)
+    if first.total_m == 0 or second.total_m == 0:
+        return None
+    n1, n2 = (
+        ratio.total_m / ratio.design_effect if 0 < ratio.total_y < ratio.total_m else ratio.n_eff
+        for ratio in (first, second)
+    )
+    pooled = (first.share * n1 + second.share * n2) / (n1 + n2)
+    if pooled in (0.0, 1.0):
+        return 1.0
+    return normal_tail((first.share - second.share) / math.sqrt(pooled * (1 - pooled) * (1 / n1 + 1 / n2)))
+
+
+def _stratified_ppi(
+    gold: _ItemCounts,
+    rest: _ItemCounts,
+    gold_strata: list[Hashable],
+    rest_strata: list[Hashable],
+    level: float,
+    unit: str,
+) -> Number:
+    """Prediction-powered inference per stratum, weighted by each stratum's share of the judged claims."""
+    total = float(rest.claims.sum())
+    value = variance_sum = weights = 0.0
+    smallest = math.inf
+    common: dict[str, Any] = {
+        "level": level,
+        "n": int(gold.claims.sum() + total),
+        "clusters": int((gold.claims > 0).sum() + (rest.claims > 0).sum()),
+        "definition": "ppi-ratio",
+        "label": f"{BAD_SHARE}, prediction-powered",
+        "unit": unit,
+        "method": "PPI++ ratio per stratum, linearised by item, t",
+    }
+    for stratum in dict.fromkeys(rest_strata):
+        in_gold = np.array([name == stratum for name in gold_strata], dtype=bool)
+        in_rest = np.array([name == stratum for name in rest_strata], dtype=bool)
+        labelled, judged = gold.only(in_gold), rest.only(in_rest)
+        size = float(judged.claims.sum())
+        if size == 0:
+            continue
+        powered = ppi_ratio(
+            labelled.claims, labelled.bad, labelled.flagged, judged.claims, judged.flagged, level=level
+        )
+        if powered.value is None or powered.low is None or powered.high is None:
+            return undefined_number(powered.undefined or "too_few_clusters", **common)
+        items = int((labelled.claims > 0).sum())
+        share = size / total
+        # A clipped stratum is narrower on one side; its wider side stands for the standard error.
+        half = max(powered.high - powered.value, powered.value - powered.low)
+        value += share * powered.value
+        variance_sum += (share * half / t_quantile(items - 1, level)) ** 2
+        weights += share
+        smallest = min(smallest, items)
+    if weights == 0:
+        return undefined_number("zero_denominator", **common)
+    return _clipped_number(value, t_quantile(int(smallest) - 1, level) * math.sqrt(variance_sum), common)
