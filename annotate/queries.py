@@ -1,11 +1,15 @@
 """Shared reads. A grader's page shows what the blind door lets through and the grader's own rows."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from random import Random
 
-from django.db.models import Count, Q
+from django.db import models
+from django.db.models import Count, Exists, OuterRef, Q
+from django.utils.translation import gettext_lazy as _
 
 from annotate.access import ShownClaim, ShownPassage, ShownResponse, shown_to_grader
 from annotate.models import (
+    Adjudication,
     Annotation,
     AnnotationEvent,
     Assignment,
@@ -15,6 +19,8 @@ from annotate.models import (
     Grader,
     Round,
 )
+from evalsets.labels import LABELS
+from evalsets.models import Claim, Response
 
 
 def work_of(person):
@@ -175,3 +181,228 @@ def recent_labels(round: Round, grader: Grader, limit: int = 10) -> list[Annotat
     for annotation in recent:
         annotation.assignment_id = assignment_of[annotation.response_id]
     return recent
+
+
+# The lead's pages
+
+RUSHED = 2000  # milliseconds; a label given faster is marked for the lead
+
+
+@dataclass(frozen=True)
+class GraderProgress:
+    grader: Grader
+    done: int
+    total: int
+    labels: int
+    rushed: int
+    keeps_waiting: int  # own unfinished responses that somebody else has finished
+
+    @property
+    def pending(self) -> int:
+        return self.total - self.done
+
+
+def rounds_of(version) -> list[Round]:
+    """With `total` and `done` assignments, `n_responses` assigned and the graders' number."""
+    done = Q(assignments__state=Assignment.State.DONE)
+    return list(
+        version.rounds.annotate(
+            total=Count("assignments", distinct=True),
+            done=Count("assignments", filter=done, distinct=True),
+            n_responses=Count("assignments__response", distinct=True),
+            n_graders=Count("assignments__grader", distinct=True),
+        )
+        .select_related("rubric_version__rubric")
+        .order_by("-number")
+    )
+
+
+def progress_per_grader(round: Round) -> list[GraderProgress]:
+    """Everybody with an assignment or a label in the round; constant queries."""
+    pending = Q(state=Assignment.State.PENDING)
+    finished_by_another = Exists(
+        Assignment.objects.filter(
+            round=round, response=OuterRef("response"), state=Assignment.State.DONE
+        ).exclude(grader=OuterRef("grader"))
+    )
+    work = {
+        row["grader"]: row
+        for row in Assignment.objects.filter(round=round)
+        .annotate(awaited=finished_by_another)
+        .values("grader")
+        .annotate(
+            total=Count("pk"),
+            done=Count("pk", filter=~pending),
+            keeps_waiting=Count("pk", filter=pending & Q(awaited=True)),
+        )
+    }
+    said = {
+        row["grader"]: row
+        for row in Annotation.objects.filter(round=round)
+        .values("grader")
+        .annotate(labels=Count("pk"), rushed=Count("pk", filter=Q(milliseconds__lt=RUSHED)))
+    }
+    nothing = {"total": 0, "done": 0, "keeps_waiting": 0, "labels": 0, "rushed": 0}
+    made = []
+    for grader in Grader.objects.filter(pk__in=work.keys() | said.keys()).order_by("number"):
+        row = nothing | work.get(grader.pk, {}) | said.get(grader.pk, {})
+        made.append(GraderProgress(**{**row, "grader": grader}))
+    return made
+
+
+def left_out_of(round: Round) -> int:
+    """Responses of the round's runs that nobody is to grade, because there is nothing to label."""
+    if round.kind == Round.Kind.IMPORTED:
+        return 0
+    assigned = Assignment.objects.filter(round=round).values("response").distinct().count()
+    return Response.objects.filter(run__in=round.runs.all()).count() - assigned
+
+
+class Status(models.TextChoices):
+    PENDING = "pending", _("to decide")
+    WAITING = "waiting", _("waiting for a grader")
+    DONE = "done", _("decided")
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    dimension: str
+    response_id: int
+    claim_id: int | None
+    status: Status
+    counts: dict[str, int]  # label -> how many graders
+    proposed: bool  # a split waits for a decision
+    text: str = ""
+    flagged: bool = False
+
+    @property
+    def target_id(self) -> int:
+        return self.claim_id or self.response_id
+
+    @property
+    def agreement(self) -> float:
+        return max(self.counts.values(), default=0) / (sum(self.counts.values()) or 1)
+
+
+STATUS_ORDER = [Status.PENDING, Status.WAITING, Status.DONE]
+PLACE = ("dimension", "response_id", "claim_id")
+
+
+def disagreements(round: Round, *, dimension: str = "", status: str = "") -> list[Disagreement]:
+    """Targets whose graders differ, or that were decided, or whose split is proposed; to decide first.
+
+    A target is to be decided once everybody assigned has labelled it, the least agreed first.
+    """
+    split_claims = dict(
+        ClaimSplit.objects.filter(round=round)
+        .exclude(state=ClaimSplit.State.DECLINED)
+        .order_by("state")  # accepted before proposed: an open proposal has the last word
+        .values_list("claim_id", "state")
+    )
+    decided = {
+        (dimension, response, parent or claim)
+        for dimension, response, claim, parent in Adjudication.objects.filter(round=round).values_list(
+            *PLACE, "claim__parent_id"
+        )
+    }
+    of_interest = Q(kinds__gt=1) | Q(claim__in=split_claims)
+    if decided:
+        of_interest |= Exists(Adjudication.objects.filter(round=round, response=OuterRef("response")))
+    rows = (
+        Annotation.objects.filter(round=round, **({"dimension": dimension} if dimension else {}))
+        .values(*PLACE)
+        .annotate(
+            kinds=Count("label", distinct=True),
+            **{label: Count("pk", filter=Q(label=label)) for labels in LABELS.values() for label in labels},
+        )
+        .filter(of_interest)
+    )
+    assigned = dict(
+        Assignment.objects.filter(round=round).values_list("response").annotate(n=Count("pk")).order_by()
+    )
+    found = []
+    for row in rows:
+        place = tuple(row[name] for name in PLACE)
+        counts = {label: row[label] for label in LABELS[row["dimension"]] if row[label]}
+        proposed = split_claims.get(row["claim_id"]) == ClaimSplit.State.PROPOSED
+        if len(counts) < 2 and place not in decided and not proposed:
+            continue
+        if sum(counts.values()) < assigned.get(row["response_id"], 0):
+            state = Status.WAITING
+        elif place in decided and not proposed:
+            state = Status.DONE
+        else:
+            state = Status.PENDING
+        if status in ("", state):
+            found.append(Disagreement(*place, state, counts, proposed))
+    return sorted(
+        found,
+        key=lambda d: (
+            STATUS_ORDER.index(d.status),
+            d.agreement,
+            d.dimension,
+            d.response_id,
+            d.claim_id or 0,
+        ),
+    )
+
+
+def with_texts(round: Round, found: list[Disagreement]) -> list[Disagreement]:
+    """For one page of the list: the claim or the question, and whether a grader has flagged it."""
+    claims = dict(Claim.objects.filter(pk__in=[d.claim_id for d in found]).values_list("pk", "text"))
+    questions = dict(
+        Response.objects.filter(pk__in=[d.response_id for d in found]).values_list("pk", "item__question")
+    )
+    flagged = set(
+        Flag.objects.filter(round=round, response__in=[d.response_id for d in found]).values_list(
+            "response_id", "claim_id"
+        )
+    )
+    return [
+        replace(
+            d,
+            text=claims[d.claim_id] if d.claim_id else questions[d.response_id] or "",
+            flagged=(d.response_id, d.claim_id) in flagged,
+        )
+        for d in found
+    ]
+
+
+@dataclass(frozen=True)
+class Voice:
+    """What one grader said about a target, as "Grader 1" or "Grader 2"."""
+
+    number: int
+    annotation: Annotation
+    flag: Flag | None
+
+    @property
+    def rushed(self) -> bool:
+        return self.annotation.milliseconds is not None and self.annotation.milliseconds < RUSHED
+
+    @property
+    def seconds(self) -> float | None:
+        return None if self.annotation.milliseconds is None else self.annotation.milliseconds / 1000
+
+
+def voices(round: Round, response: Response, claim: Claim | None, dimension: str) -> list[Voice]:
+    """In an order drawn once for each target, so that Grader 1 is now one person and now the other."""
+    said = list(
+        Annotation.objects.filter(round=round, response=response, claim=claim, dimension=dimension)
+        .select_related("grader")
+        .order_by("grader__number")
+    )
+    Random(f"{round.seed}:{dimension}:{claim.pk if claim else response.pk}").shuffle(said)
+    flags = {
+        flag.grader_id: flag for flag in Flag.objects.filter(round=round, response=response, claim=claim)
+    }
+    return [Voice(number, a, flags.get(a.grader_id)) for number, a in enumerate(said, start=1)]
+
+
+def missing_labels(round: Round, response: Response, said: list[Voice]) -> int:
+    """How many assigned graders have not labelled the target yet."""
+    return (
+        Assignment.objects.filter(round=round, response=response)
+        .exclude(grader__in=[voice.annotation.grader_id for voice in said])
+        .count()
+    )

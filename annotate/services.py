@@ -3,10 +3,10 @@
 import hashlib
 import json
 import secrets
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -156,6 +156,34 @@ def gradable(runs: Iterable[SystemRun], dimensions: Sequence[str]) -> QuerySet[R
     return Response.objects.filter(something, run__in=list(runs)).order_by("run__number", "position")
 
 
+class Planned(NamedTuple):
+    responses: int
+    left_out: int  # responses with nothing to label
+    assignments: int
+    per_grader: dict[Any, int]
+
+
+def plan_round(*, version, runs, graders: Sequence, rubric_version, overlap: int | None = None) -> Planned:
+    """What open_round would create; the graders may still be anything that stands for one."""
+    responses = _gradable_of(runs, rubric_version, overlap)
+    slots = plan(responses=responses, graders=graders, overlap=overlap, seed=0)
+    counts = Counter(slot.grader for slot in slots)
+    there = Response.objects.filter(run__in=list(runs)).count()
+    return Planned(len(responses), there - len(responses), len(slots), {g: counts[g] for g in graders})
+
+
+def _gradable_of(runs, rubric_version: RubricVersion, overlap: int | None) -> list[int]:
+    dimensions = list(rubric_version.dimensions.values_list("name", flat=True))
+    responses = list(gradable(runs, dimensions).values_list("pk", flat=True))
+    if not responses:
+        raise Refused(_("These runs have nothing to label: no claim and no text."))
+    if overlap is not None and not 0 <= overlap <= len(responses):
+        raise Refused(
+            _("The overlap must be between 0 and %(n)s, the number of responses.") % {"n": len(responses)}
+        )
+    return responses
+
+
 @transaction.atomic
 def open_round(
     *,
@@ -167,19 +195,18 @@ def open_round(
     seed: int | None = None,
     person=None,
     kind: str = Round.Kind.FIRST,
+    once: bool = False,
 ) -> Round:
-    """A round with all its assignments; `overlap` responses go to every grader (None: all of them do)."""
+    """A round with all its assignments; `overlap` responses go to every grader (None: all of them do).
+
+    With `once` the seed is taken for the name of the submit: a round of this version that has it is returned.
+    """
     version = EvalSetVersion.objects.select_for_update().get(pk=version.pk)
+    if once and (before := version.rounds.filter(seed=seed).first()):
+        return before
     _check_round(version=version, runs=runs, graders=graders, rubric_version=rubric_version)
-    dimensions = list(rubric_version.dimensions.values_list("name", flat=True))
-    responses = list(gradable(runs, dimensions).values_list("pk", flat=True))
-    if not responses:
-        raise Refused(_("These runs have nothing to label: no claim and no text."))
-    if overlap is not None and not 0 <= overlap <= len(responses):
-        raise Refused(
-            _("The overlap must be between 0 and %(n)s, the number of responses.") % {"n": len(responses)}
-        )
-    seed = secrets.randbelow(2**31) if seed is None else seed
+    responses = _gradable_of(runs, rubric_version, overlap)
+    seed = new_seed() if seed is None else seed
     round = Round.objects.create(
         version=version,
         number=_next_round_number(version),
@@ -199,6 +226,10 @@ def open_round(
         batch_size=BATCH,
     )
     return round
+
+
+def new_seed() -> int:
+    return secrets.randbelow(2**31)
 
 
 def _check_round(*, version, runs, graders, rubric_version) -> None:
@@ -289,6 +320,26 @@ def reassign(*, assignment: Assignment, to: Grader) -> Assignment:
     held.grader, held.order, held.skips = to, last + 1, 0
     held.save(update_fields=["grader", "order", "skips"])
     return held
+
+
+def reassign_unfinished(
+    *, round: Round, grader: Grader, to: Grader, at_most: int | None = None
+) -> tuple[int, int]:
+    """Hand over what is unfinished, from the end of the queue; how many moved, and how many could not.
+
+    One transaction a response: the grader may be labelling at this moment.
+    """
+    unfinished = Assignment.objects.filter(round=round, grader=grader, state=Assignment.State.PENDING)
+    taken = Assignment.objects.filter(round=round, grader=to).values("response")
+    movable = unfinished.exclude(response__in=taken).order_by("-skips", "-order")
+    moved = 0
+    for assignment in movable.select_related("round", "response")[:at_most]:
+        try:
+            reassign(assignment=assignment, to=to)
+        except Conflict:
+            continue
+        moved += 1
+    return moved, unfinished.count()
 
 
 # Labels of graders

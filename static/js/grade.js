@@ -53,6 +53,7 @@
   const trouble = (text, detail = "", link = "") => {
     const place = document.getElementById("trouble");
     place.replaceChildren(text);
+    if (text) document.getElementById("kept").replaceChildren();
     if (detail) {
       const strong = document.createElement("strong");
       strong.textContent = detail;
@@ -199,9 +200,8 @@
   });
   const lookAt = (now) => {
     if (!now) return scrollTo(0, 0);
-    // The response from its start while the claim still fits below it, else the claim.
-    scrollTo(0, 0);
-    if (now.getBoundingClientRect().bottom > innerHeight) now.scrollIntoView({ block: "nearest" });
+    scrollTo(0, 0); // the response from its start, as long as the claim fits below it
+    now.scrollIntoView({ block: "nearest" });
     const mark = document.querySelector(".response mark");
     const box = mark?.closest(".response");
     if (box && box.scrollHeight > box.clientHeight) box.scrollTop = mark.offsetTop - box.offsetTop - box.clientHeight / 3;

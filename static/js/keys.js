@@ -26,7 +26,7 @@ const Keys = {
       const field = element.querySelector("textarea, input:not([type=hidden])");
       field?.focus();
       field?.setSelectionRange?.(field.value.length, field.value.length);
-    } else if (element.matches("textarea, input")) {
+    } else if (element.matches("textarea")) {
       element.focus();
     } else {
       element.click();
@@ -129,6 +129,14 @@ document.addEventListener("click", (event) => {
     else passage.replaceChildren(passage.textContent);
   }
   hint(on ? `${words("found")} ${found.size} / ${wanted.size}` : "");
+});
+
+// Adjudication: a grader's chip is a choice
+
+document.addEventListener("click", (event) => {
+  const chip = event.target.closest?.("[data-choose]");
+  const choice = chip && document.querySelector(`[data-action="${CSS.escape(`label-${chip.dataset.choose}`)}"]`);
+  choice?.click();
 });
 
 const showScriptedParts = () => {

@@ -1,0 +1,166 @@
+"""The lead's pages about rounds: open one, see how far it is, pause or close it, hand work over."""
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotate import services
+from annotate.access import labels_of, unfinished_rounds
+from annotate.forms import OpenRoundForm, ReassignForm
+from annotate.models import ClaimSplit, Flag, Round, RubricVersion
+from annotate.queries import left_out_of, progress_per_grader, rounds_of
+from evalsets.access import version_of
+
+PER_PAGE = 50
+
+
+@require_safe
+def rounds(request, slug, number):
+    version = version_of(request.user, slug, number)
+    context = {
+        "version": version,
+        "rounds": rounds_of(version),
+        # How far the others are is nothing for somebody who still grades.
+        "still_grading": unfinished_rounds(request.user, version).exists(),
+        "gradable": version.is_frozen and version.runs.filter(state="frozen").exists(),
+    }
+    return render(request, "annotate/rounds.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def open_round(request, slug, number):
+    version = version_of(request.user, slug, number)
+    form = OpenRoundForm(
+        request.POST or None,
+        version=version,
+        initial={"seed": services.new_seed(), "runs": version.runs.filter(state="frozen")},
+    )
+    planned = None
+    if form.is_valid():
+        try:
+            if "confirm" in request.POST:
+                round = _open(version, form, request.user)
+                messages.success(request, _("Round %(number)s is open.") % {"number": round.number})
+                return redirect("annotate:rounds", slug, number)
+            planned = _plan(version, form, request.user)
+        except services.Refused as refused:
+            form.add_error(None, str(refused))
+    status = 400 if form.errors else 200
+    context = {"version": version, "form": form, "planned": planned}
+    return render(request, "annotate/open_round.html", context, status=status)
+
+
+def _plan(version, form, person) -> services.Planned:
+    data = form.cleaned_data
+    return services.plan_round(
+        version=version,
+        runs=data["runs"],
+        graders=list(data["people"]),
+        rubric_version=services.rubric_v1(evalset=version.evalset, person=person),
+        overlap=data["overlap"],
+    )
+
+
+def _open(version, form, person) -> Round:
+    data = form.cleaned_data
+    graders = [
+        services.ensure_grader(evalset=version.evalset, name=member.get_username(), person=member)
+        for member in data["people"]
+    ]
+    return services.open_round(
+        version=version,
+        runs=list(data["runs"]),
+        graders=graders,
+        rubric_version=services.rubric_v1(evalset=version.evalset, person=person),
+        overlap=data["overlap"],
+        seed=data["seed"],
+        person=person,
+        once=True,
+    )
+
+
+@require_safe
+def round(request, slug, number, round_number):
+    version = labels_of(request.user, slug, number)
+    round = get_object_or_404(Round, version=version, number=round_number)
+    return _round_page(request, version, round, ReassignForm(round=round))
+
+
+def _round_page(request, version, round, form, status=200):
+    flags = Flag.objects.filter(round=round).select_related("claim", "response__item").order_by("-updated_at")
+    splits = ClaimSplit.objects.filter(round=round, state=ClaimSplit.State.PROPOSED).select_related("claim")
+    context = {
+        "version": version,
+        "round": round,
+        "progress": progress_per_grader(round),
+        "left_out": left_out_of(round),
+        "flags": Paginator(flags, PER_PAGE).get_page(request.GET.get("page")),
+        "splits": splits.order_by("pk")[:PER_PAGE],
+        "n_splits": splits.count(),
+        "form": form,
+    }
+    return render(request, "annotate/round.html", context, status=status)
+
+
+MOVES = {
+    "pause": services.pause_round,
+    "resume": services.resume_round,
+    "close": services.close_round,
+}
+
+
+@require_POST
+def move_round(request, slug, number, round_number):
+    version = version_of(request.user, slug, number)
+    round = get_object_or_404(
+        Round.objects.exclude(kind=Round.Kind.IMPORTED), version=version, number=round_number
+    )
+    move = MOVES.get(request.POST.get("move", ""))
+    if move is None:
+        messages.error(request, _("Choose pause, resume or close."))
+        return redirect("annotate:rounds", slug, number)
+    try:
+        round = move(round=round)
+        messages.success(
+            request,
+            _("Round %(number)s is %(state)s.")
+            % {"number": round.number, "state": round.get_state_display()},
+        )
+    except services.Refused as refused:
+        messages.error(request, str(refused))
+    return redirect("annotate:rounds", slug, number)
+
+
+@require_POST
+def reassign(request, slug, number, round_number):
+    version = labels_of(request.user, slug, number)
+    round = get_object_or_404(Round, version=version, number=round_number)
+    form = ReassignForm(request.POST, round=round)
+    if not form.is_valid():
+        return _round_page(request, version, round, form, status=400)
+    try:
+        moved, left = _hand_over(round, **form.cleaned_data)
+    except services.Refused as refused:
+        form.add_error(None, str(refused))
+        return _round_page(request, version, round, form, status=400)
+    said = ngettext("%(n)s response handed over", "%(n)s responses handed over", moved) % {"n": moved}
+    messages.success(request, _("%(said)s; %(left)s stay.") % {"said": said, "left": left})
+    return redirect("annotate:round", slug, number, round_number)
+
+
+def _hand_over(round, grader, to, at_most) -> tuple[int, int]:
+    taker = services.ensure_grader(evalset=round.version.evalset, name=to.get_username(), person=to)
+    return services.reassign_unfinished(round=round, grader=grader, to=taker, at_most=at_most)
+
+
+@require_safe
+def rubric(request, slug, number):
+    version = version_of(request.user, slug, number)
+    services.rubric_v1(evalset=version.evalset)
+    rubrics = RubricVersion.objects.filter(
+        rubric__evalset=version.evalset, rubric__is_imported=False
+    ).select_related("rubric")
+    return render(request, "annotate/rubric.html", {"version": version, "rubrics": rubrics})
