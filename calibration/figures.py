@@ -4,6 +4,8 @@ The colours are those of the light theme, so that a downloaded file looks right 
 style sheet recognises them and puts the theme's own in their place.
 """
 
+import csv
+import io
 import json
 from collections.abc import Iterable
 from functools import lru_cache
@@ -11,6 +13,9 @@ from typing import Any
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+
+from calibration.inert import inert
 
 INK, SOFT, LINE = "#1d1f23", "#596070", "#e0dcd2"
 JUDGE, BAR = "#2b5a88", "#b02f1e"
@@ -77,6 +82,7 @@ def ladder(rows: Iterable[dict[str, Any]], *, bar: float | None) -> dict[str, An
     ]
     return {
         "data": {"values": values},
+        "padding": {"left": 24, "right": 12, "top": 6, "bottom": 4},  # names may be wider than measured here
         "width": 300,
         "height": {"step": 34},
         "config": CONFIG,
@@ -128,3 +134,42 @@ def png(spec: dict[str, Any]) -> bytes:
     import vl_convert
 
     return vl_convert.vegalite_to_png(json.dumps({**spec, "background": "white"}), scale=2)
+
+
+def ladder_rows(agreement: dict[str, Any], *, graders_shown: int = 6) -> list[dict[str, Any]]:
+    """The graders among themselves, then the judge with each of them, then the judge with gold."""
+    people = [pair for pair in agreement["pairs"] if pair["b_kind"] == "grader"]
+    with_judge = [pair for pair in agreement["pairs"] if pair["b_kind"] == "judge"]
+    graders = sorted((pair for pair in with_judge if pair["a_kind"] == "grader"), key=lambda pair: -pair["n"])
+    rows = []
+    if len(people) == 1:
+        pair = people[0]
+        rows.append(_rung(f"{pair['a']} and {pair['b']}", "people", pair["cohen_kappa"]))
+    elif people:
+        rows.append(_rung(_("all graders (alpha)"), "people", agreement["krippendorff_alpha"]))
+    rows += [
+        _rung(_("judge and {name}").format(name=pair["a"]), "judge", pair["cohen_kappa"])
+        for pair in graders[:graders_shown]
+    ]
+    rows += [
+        _rung(_("judge and gold"), "judge", pair["cohen_kappa"])
+        for pair in with_judge
+        if pair["a_kind"] == "gold"
+    ]
+    return rows
+
+
+def ladder_csv(rows: Iterable[dict[str, Any]]) -> str:
+    """The numbers of the ladder; names that a spreadsheet would run are made inert."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["between", "kind", "kappa", "low", "high", "n", "items", "undefined"])
+    for row in rows:
+        kappa = row["kappa"]
+        numbers = [kappa[key] for key in ("value", "low", "high", "n", "clusters")]
+        writer.writerow([inert(row["name"]), row["kind"], *numbers, kappa.get("undefined", "")])
+    return out.getvalue()
+
+
+def _rung(name: str, kind: str, kappa: dict[str, Any]) -> dict[str, Any]:
+    return {"name": str(name), "kind": kind, "kappa": kappa}

@@ -5,6 +5,7 @@ split instead of their parent): the table holds both and says which is which. No
 target without a label keeps its row and the reason. A handful of queries; no text is loaded.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -46,8 +47,16 @@ def dimensions_of(round: Round | None) -> list[str]:
     return [dimension for dimension in LABELS if dimension in asked]
 
 
-def run_name(run: SystemRun) -> str:
-    return f"{run.number} {run.system}"
+def run_names(runs: Iterable[SystemRun]) -> dict[int, str]:
+    """A name of its own for each run: the system's, with date or run number where two share it."""
+    runs = list(runs)
+    names = {run.pk: str(run.system) for run in runs}
+    for more in (lambda run: run.system.date, lambda run: f"run {run.number}"):
+        uses = Counter(names.values())
+        for run in runs:
+            if uses[names[run.pk]] > 1 and more(run):
+                names[run.pk] = f"{names[run.pk]} ({more(run)})"
+    return names
 
 
 def table_of(
@@ -64,7 +73,7 @@ def table_of(
 
 def targets_of(*, runs: Iterable[SystemRun], dimension: str) -> Targets:
     """Every claim or response of the runs as one row, in the order of the file."""
-    names = {run.pk: run_name(run) for run in runs}
+    names = run_names(runs)
     responses, facts = _responses(list(names))
     if dimension == "abstention":
         rows = [

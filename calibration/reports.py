@@ -306,6 +306,17 @@ def standing(*, judge: Judge, version: EvalSetVersion, dimension: str) -> Standi
     return standing_of(latest_report(judge=judge, version=version, dimension=dimension))
 
 
+def labels_have_changed(report: CalibrationReport) -> bool:
+    """Whether labels, gold or verdicts are no longer those that the report describes."""
+    table = table_of(
+        version=report.judge_run.version,
+        round=report.round,
+        dimension=report.dimension,
+        judge_run=report.judge_run,
+    )
+    return sample.labels_hash(table) != report.payload["evidence"]["sha256"]
+
+
 # A judge's rates
 
 

@@ -14,6 +14,7 @@ class ScopeForm(forms.Form):
     dimension = forms.ChoiceField(
         label=_("Dimension"), required=False, choices=[("", ""), *((name, name) for name in LABELS)]
     )
+    report = forms.IntegerField(label=_("Report"), required=False, min_value=1)
 
     def __init__(self, data, *, version):
         super().__init__(data)

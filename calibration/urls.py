@@ -1,2 +1,27 @@
+from django.urls import path
+
+from calibration.views import agreement, judges, method, report
+
 app_name = "calibration"
-urlpatterns = []
+
+VERSION = "evalsets/<slug:slug>/<int:number>"
+JUDGE_RUN = f"{VERSION}/judges/runs/<int:run>"
+REPORT = f"{JUDGE_RUN}/calibration/<slug:dimension>"
+
+urlpatterns = [
+    path("method/", method.method, name="method"),
+    path(f"{VERSION}/agreement/", agreement.agreement, name="agreement"),
+    path(f"{VERSION}/judges/", judges.judges, name="judges"),
+    path(f"{VERSION}/judges/new/", judges.new_judge, name="new_judge"),
+    path(f"{VERSION}/judges/confirm/", judges.confirm_judge_run, name="confirm_judge_run"),
+    path(f"{VERSION}/judges/start/", judges.start_judge_run, name="start_judge_run"),
+    path(f"{JUDGE_RUN}/", judges.judge_run, name="judge_run"),
+    path(f"{JUDGE_RUN}/progress/", judges.progress, name="judge_run_progress"),
+    path(f"{JUDGE_RUN}/stop/", judges.stop_judge_run, name="stop_judge_run"),
+    path(f"{JUDGE_RUN}/resume/", judges.resume_judge_run, name="resume_judge_run"),
+    path(f"{JUDGE_RUN}/verdicts/", judges.verdicts, name="verdicts"),
+    path(f"{REPORT}/", report.report, name="report"),
+    path(f"{REPORT}/build/", report.build, name="build_report"),
+    path(f"{REPORT}/cases/", report.cases, name="report_cases"),
+    path(f"{REPORT}/<int:report>/kappa.<slug:kind>", report.kappa_chart, name="kappa_chart"),
+]

@@ -44,6 +44,21 @@ UNDEFINED = {
     "empty_stratum": _("undefined: a stratum with weight has no observation"),
 }
 
+UNDEFINED_BRIEFLY = {
+    "empty_overlap": _("undefined: no overlap"),
+    "one_label_only": _("undefined: one label only"),
+    "zero_denominator": _("undefined: nothing counted"),
+    "too_few_clusters": _("undefined: fewer than two items"),
+    "single_class_gold": _("undefined: gold has one class"),
+}
+
+SHORT_LABELS = {
+    "supported": _("supp."),
+    "contradicted": _("contr."),
+    "unsupported": _("unsup."),
+    "unverifiable": _("unver."),
+}
+
 FLAGS = {
     "clipped": _("the estimate left its possible range and was set to the border"),
     "too_few_clusters": _("fewer than ten items: the interval is rough"),
@@ -88,8 +103,10 @@ CONDITIONS = {
     "valid_verdicts": _("Valid verdicts"),
     "targets": _("Enough targets labelled twice and judged"),
     "responses": _("Enough responses behind them"),
-    "gold_positive": _("Enough positive ones"),
-    "gold_negative": _("Enough negative ones"),
+    "gold_positive grounding": _("Enough bad claims: contradicted or unsupported"),
+    "gold_negative grounding": _("Enough other claims"),
+    "gold_positive abstention": _("Enough responses that are REFUSED"),
+    "gold_negative abstention": _("Enough responses that are ANSWERED"),
     "human_agreement": _("Graders agree with each other"),
     "judge_agreement": _("Judge agrees with people, lower limit"),
     "non_inferiority": _("Not worse than a second person, lower limit"),

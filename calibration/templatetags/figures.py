@@ -1,6 +1,8 @@
 """How a number object looks on a page: value, interval, what it rests on, and the way to its definition."""
 
 from django import template
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from calibration import words
 
@@ -26,6 +28,11 @@ def share(value) -> str:
 
 
 @register.filter
+def signed(count: int) -> str:
+    return _signed(f"{count:+d}") if count else "0"
+
+
+@register.filter
 def p_value(value) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
@@ -41,13 +48,79 @@ def undefined_words(code: str):
 
 
 @register.filter
+def undefined_briefly(code: str):
+    return words.UNDEFINED_BRIEFLY.get(code) or words.UNDEFINED.get(code, code)
+
+
+@register.filter
+def short_label(label: str):
+    return words.SHORT_LABELS.get(label, label)
+
+
+@register.filter
+def largest(groups, count: int):
+    """The groups with the most targets, in the order given."""
+    if len(groups) <= count + 2:
+        return groups
+    kept = {id(group) for group in sorted(groups, key=lambda group: -group["n"])[:count]}
+    return [group for group in groups if id(group) in kept]
+
+
+@register.filter
+def smallest(groups, count: int):
+    """The groups that `largest` leaves out."""
+    shown = {id(group) for group in largest(groups, count)}
+    return [group for group in groups if id(group) not in shown]
+
+
+@register.filter
 def flag_words(code: str):
     return words.FLAGS.get(code, code)
 
 
 @register.filter
-def condition_words(name: str):
-    return words.CONDITIONS.get(name, name)
+def condition_words(name: str, dimension: str):
+    return words.CONDITIONS.get(name) or words.CONDITIONS.get(f"{name} {dimension}", name)
+
+
+@register.filter
+def measured(condition) -> str:
+    """A condition's measured value as it is read: a share, a count, days or a coefficient."""
+    if condition["name"] == "fingerprint":
+        return {True: _("match"), False: _("changed"), None: _("unknown")}[condition["passed"]]
+    return _written(condition["name"], condition["value"])
+
+
+@register.filter
+def bar(condition) -> str:
+    name, threshold = condition["name"], condition["threshold"]
+    if name == "fingerprint":
+        return _("match")
+    if threshold is None:
+        return UNKNOWN
+    return f"{'≤' if name == 'calibration_age' else '≥'} {_written(name, threshold)}"
+
+
+def _written(name: str, value) -> str:
+    if value is None:
+        return UNKNOWN
+    if name == "valid_verdicts":
+        return share(value)
+    if name == "calibration_age":
+        return ngettext("{n} day", "{n} days", int(value)).format(n=int(value))
+    if name in ("targets", "responses", "gold_positive", "gold_negative"):
+        return f"{value:.0f}"
+    return coefficient(value)
+
+
+@register.filter
+def next_step(state: str):
+    return words.GATE_NEXT.get(state, "")
+
+
+@register.filter
+def tone(state: str) -> str:
+    return {"TRUSTED": "good", "NOT_TRUSTED": "bad"}.get(state, "warn")
 
 
 @register.filter

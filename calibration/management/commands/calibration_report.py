@@ -46,8 +46,12 @@ class Command(ReportingCommand):
         for condition in gate["conditions"]:
             mark = {True: "pass", False: "FAIL", None: "  - "}[condition["passed"]]
             words.append(f"  {mark}  {condition['message']}")
-        for pair in result["agreement"]["pairs"]:
-            words.append(f"  {pair['sentence']}")
+        pairs = result["agreement"]["pairs"]
+        words += [f"  {pair['sentence']}" for pair in pairs if pair["b_kind"] == "judge"]
+        if "withheld" in result["rates"]:
+            words.append("  Its rates are withheld until the gate is passed.")
+        else:
+            words.append(f"  {result['rates'].get('sentence') or result['rates']['abstention']['sentence']}")
         return words
 
 

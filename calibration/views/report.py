@@ -1,0 +1,132 @@
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from annotate.access import labels_of
+from calibration import figures
+from calibration.cases import CellForm, cases_of
+from calibration.measures import costly_cell
+from calibration.models import JudgeRun
+from calibration.pairing import chosen_round
+from calibration.reports import NotReportable, build_report, labels_have_changed, standing_of
+from calibration.scope import ScopeForm
+
+
+def judged_of(request, slug, number, run, dimension):
+    """Version and judge run, for a lead; a dimension that the run was not asked about does not exist."""
+    version = labels_of(request.user, slug, number)
+    judge_run = get_object_or_404(
+        JudgeRun.objects.select_related("judge", "rubric_version__rubric"), version=version, number=run
+    )
+    if dimension not in judge_run.dimensions:
+        raise Http404
+    return version, judge_run
+
+
+def chosen_report(judge_run, dimension, number=None):
+    reports = judge_run.reports.filter(dimension=dimension).select_related(
+        "judge_run__judge", "round__rubric_version__rubric", "round__version"
+    )
+    if number is None:
+        return reports.order_by("-number").first()
+    return get_object_or_404(reports, number=number)
+
+
+@require_safe
+def report(request, slug, number, run, dimension):
+    version, judge_run = judged_of(request, slug, number, run, dimension)
+    form = ScopeForm(request.GET, version=version)
+    if not form.is_valid():
+        return render(request, "calibration/scope_error.html", {"version": version, "form": form}, status=400)
+    found = chosen_report(judge_run, dimension, form.cleaned_data["report"])
+    context = {
+        "version": version,
+        "run": judge_run,
+        "dimension": dimension,
+        "report": found,
+        "reports": judge_run.reports.filter(dimension=dimension).order_by("-number"),
+        "holds": standing_of(found),
+        "rounds": form.rounds,
+        "round": found.round if found else chosen_round(version=version),
+    }
+    if found:
+        context |= _shown(found)
+    return render(request, "calibration/report.html", context)
+
+
+def _shown(report):
+    payload = report.payload
+    rows = figures.ladder_rows(payload["agreement"])
+    bar = payload["gate"]["policy"]["min_judge_agreement"]
+    return {
+        "payload": payload,
+        "ladder_rows": rows,
+        "ladder": figures.inline_svg(figures.ladder(rows, bar=bar), figures.described(rows, bar)),
+        "chart_kinds": ("svg", "png", "csv"),
+        "failing": [entry for entry in payload["gate"]["conditions"] if entry["passed"] is False],
+        "unknown": [entry for entry in payload["gate"]["conditions"] if entry["name"] == "fingerprint"],
+        "gold_pair": payload["agreement"]["judge_vs_gold"],
+        "costly": costly_cell(payload["agreement"]["confusion"]),
+        "labels_changed": labels_have_changed(report),
+    }
+
+
+@require_POST
+def build(request, slug, number, run, dimension):
+    version, judge_run = judged_of(request, slug, number, run, dimension)
+    form = ScopeForm(request.POST, version=version)
+    round = form.chosen_round if form.is_valid() else None
+    if round is None:
+        messages.error(request, _("There is no such grading round: choose one that has labels."))
+        return redirect("calibration:report", slug, number, run, dimension)
+    try:
+        made = build_report(judge_run=judge_run, round=round, dimension=dimension, person=request.user)
+    except NotReportable as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, _("Report %(number)s is built.") % {"number": made.number})
+    return redirect("calibration:report", slug, number, run, dimension)
+
+
+@require_safe
+def kappa_chart(request, slug, number, run, dimension, report, kind):
+    """The chart of a report as a file: SVG, PNG or the numbers behind it."""
+    _version, judge_run = judged_of(request, slug, number, run, dimension)
+    payload = chosen_report(judge_run, dimension, report).payload
+    rows = figures.ladder_rows(payload["agreement"])
+    spec = figures.ladder(rows, bar=payload["gate"]["policy"]["min_judge_agreement"])
+    name = f"kappa-{slug}-{number}-run-{run}-{dimension}-report-{report}.{kind}"
+    content, mime = _drawn(spec, rows, kind)
+    return HttpResponse(
+        content, content_type=mime, headers={"Content-Disposition": f'attachment; filename="{name}"'}
+    )
+
+
+def _drawn(spec, rows, kind):
+    if kind == "svg":
+        return figures.svg(spec), "image/svg+xml"
+    if kind == "png":
+        return figures.png(spec), "image/png"
+    if kind == "csv":
+        return figures.ladder_csv(rows), "text/csv; charset=utf-8"
+    raise Http404
+
+
+@require_safe
+def cases(request, slug, number, run, dimension):
+    """The targets behind one cell of the confusion table."""
+    version, judge_run = judged_of(request, slug, number, run, dimension)
+    found = chosen_report(judge_run, dimension)
+    form = CellForm(request.GET, dimension=dimension)
+    if found is None or not form.is_valid():
+        return render(request, "calibration/scope_error.html", {"version": version, "form": form}, status=400)
+    context = {
+        "version": version,
+        "run": judge_run,
+        "dimension": dimension,
+        "cell": form.cleaned_data,
+        **cases_of(report=found, **form.cleaned_data),
+    }
+    return render(request, "calibration/report_cases.html", context)
