@@ -17,6 +17,7 @@ APP_VERSION = "0.1.0"
 DEBUG = env.flag("DEBUG", default=False)
 SECRET_KEY = env.secret_key(DATA_DIR)
 PUBLIC_URL = env.public_url()
+EXAMPLE = env.flag("EXAMPLE", default=not PUBLIC_URL)  # its log-ins are published
 
 # One variable tells everything that depends on the outside address.
 if PUBLIC_URL:
