@@ -471,7 +471,7 @@ def _identity(sample: _Sample) -> list[Condition]:
     matches = evidence.fingerprint_matches
     message = {
         True: "The judge is the one that was calibrated.",
-        False: "The judge changed since it was calibrated: model, prompt, rubric, labels, parameters or parser.",
+        False: "The judge changed since it was calibrated: model, prompt, rubric, labels or settings.",
         None: "The judge was imported without a fingerprint, so it cannot be known to be the same.",
     }[matches]
     age = evidence.age_days
@@ -691,12 +691,12 @@ def _judge_minus_human(sample: _Sample) -> tuple[float | None, Jackknife | None,
     all_pairs = [
         pair_up(x, y, labels, clusters) for x, y in ((first, judge), (second, judge), (first, second))
     ]
-    kappas = [kappa_of_pairs(pairs).value for pairs in all_pairs]
-    if any(value is None for value in kappas):
+    values = [value for pairs in all_pairs if (value := kappa_of_pairs(pairs).value) is not None]
+    if len(values) < len(all_pairs):
         return None, None, int(usable.sum())
     with_first, with_second, human = (leave_one_out_kappas(pairs) for pairs in all_pairs)
-    value = (kappas[0] + kappas[1]) / 2 - kappas[2]
-    return float(value), jackknife((with_first + with_second) / 2 - human), int(usable.sum())
+    difference = (values[0] + values[1]) / 2 - values[2]
+    return difference, jackknife((with_first + with_second) / 2 - human), int(usable.sum())
 
 
 class _Group:

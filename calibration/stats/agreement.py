@@ -211,7 +211,7 @@ class KappaResult:
 
 
 def kappa_values(
-    n: NDArray[np.float64], agree: NDArray[np.float64], rows: NDArray[np.float64], cols: NDArray[np.float64]
+    n: NDArray[Any] | int, agree: NDArray[Any] | int, rows: NDArray[Any], cols: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Kappa from counts, over any leading axes; NaN where chance agreement is complete or n is 0."""
     chance = (rows * cols).sum(axis=-1)
@@ -378,7 +378,7 @@ def kappa_of_pairs(
 
 
 def _undefined_kappa(reason: str, n: int, common: dict[str, Any]) -> KappaResult:
-    nothing = dict.fromkeys(
+    nothing: dict[str, Any] = dict.fromkeys(
         ("value", "low", "high", "jackknife_se", "jackknife_low", "jackknife_high", "fce_se", "fce_low")
         + ("fce_high", "se_null", "max_kappa", "ac1")
     )

@@ -128,7 +128,8 @@ class MarginalHomogeneity:
         times = abs(largest.difference)
         return (
             f"{rows} uses {largest.label} {times} {plural(times, 'time')} {more} than "
-            f"{self.cols_name} on {self.n} targets (sign test p {largest.p:.3f}; Stuart-Maxwell p {self.stuart_maxwell.p:.3f})."
+            f"{self.cols_name} on {self.n} targets (sign test p {largest.p:.3f}; "
+            f"Stuart-Maxwell p {self.stuart_maxwell.p:.3f})."
         )
 
 

@@ -253,10 +253,12 @@ class RunControl:
             if self.p < 0.05 and self.between.value < self.within.value
             else "there is no reason to blame the condition"
         )
+        kept = [
+            f"{share.numerator or 0:g} of {share.denominator or 0:g}" for share in (self.within, self.between)
+        ]
         return (
-            f"Repeating a run keeps {self.within.numerator or 0:g} of {self.within.denominator or 0:g} items, "
-            f"changing the condition keeps {self.between.numerator or 0:g} of "
-            f"{self.between.denominator or 0:g} (p {self.p:.3f}): {blame}."
+            f"Repeating a run keeps {kept[0]} items, changing the condition keeps {kept[1]} "
+            f"(p {self.p:.3f}): {blame}."
         )
 
 

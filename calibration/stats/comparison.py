@@ -341,7 +341,7 @@ def _common_items(
     in_b[of_b] = True
     both = in_a & in_b
 
-    def per_item(values: NDArray[Any], of: NDArray[Any]) -> NDArray[np.float64]:
+    def per_item(values: NDArray[Any], of: NDArray[Any]) -> NDArray[Any]:
         return np.bincount(of, weights=values, minlength=number)[both]
 
     return (
@@ -517,7 +517,7 @@ class EqualErrorTest:
             return (
                 "The judge errs differently on the two systems: calibrate it on each before comparing them."
             )
-        return "No difference of the judge's errors on the two systems was found, which excludes none."
+        return "No difference of the judge's errors on the two systems was found; one may still exist."
 
 
 def equal_error_test(

@@ -187,9 +187,7 @@ def self_consistency(
     )
 
 
-def _complete_runs(
-    runs: Any, labels: tuple[Hashable, ...]
-) -> tuple[NDArray[np.int64], int, NDArray[np.bool_]]:
+def _complete_runs(runs: Any, labels: tuple[Hashable, ...]) -> tuple[NDArray[Any], int, NDArray[Any]]:
     rows = [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in runs]
     k = max((len(row) for row in rows), default=2)
     if k < 2:
@@ -197,7 +195,7 @@ def _complete_runs(
     is_codes = isinstance(runs, np.ndarray) and runs.dtype.kind in "iu"
     flat = [row[at] if at < len(row) else (-1 if is_codes else None) for row in rows for at in range(k)]
     codes = encode_labels(np.array(flat, dtype=np.int64) if is_codes else flat, labels, "runs").reshape(-1, k)
-    kept = (codes >= 0).all(axis=1)
+    kept = np.asarray((codes >= 0).all(axis=1))
     return codes[kept], int((~kept).sum()), kept
 
 

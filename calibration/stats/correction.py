@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -338,7 +339,7 @@ def simplex_least_squares(matrices: NDArray[Any], targets: NDArray[Any]) -> NDAr
             better = loss < best - 1e-15
             best[better] = loss[better]
             solution[better] = 0.0
-            solution[np.ix_(np.flatnonzero(better), chosen)] = np.maximum(candidate[better], 0.0)
+            solution[np.flatnonzero(better)[:, None], np.array(chosen)] = np.maximum(candidate[better], 0.0)
     return solution
 
 
@@ -414,7 +415,7 @@ class _ShareFrame:
                 label: self._number(
                     solution,
                     kept,
-                    lambda shares, at=position: shares[..., at],
+                    itemgetter((..., position)),
                     flags,
                     f"Share of {label}, corrected",
                     "shares",
@@ -853,11 +854,15 @@ def _gold_counts(
     valid = (gold_codes >= 0) & (judge_codes >= 0)
     is_bad = np.array([label in wanted for label in labels] + [False])
     bad, flagged = is_bad[gold_codes] & valid, is_bad[judge_codes] & valid
+
+    def per_item(chosen: NDArray[Any]) -> NDArray[np.float64]:
+        return np.bincount(items[chosen], minlength=number).astype(float)
+
     counts = _ItemCounts(
-        *(
-            np.bincount(items[chosen], minlength=number).astype(float)
-            for chosen in (valid, bad, flagged, bad & flagged)
-        ),
+        per_item(valid),
+        per_item(bad),
+        per_item(flagged),
+        per_item(bad & flagged),
         excluded={
             "missing_gold": int(((gold_codes < 0) & (judge_codes >= 0)).sum()),
             "no_valid_verdict_on_gold": int((judge_codes < 0).sum()),

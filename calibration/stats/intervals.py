@@ -94,7 +94,7 @@ class RatioVariance:
         return self.total_y / self.total_m
 
 
-def ratio_variance(y: NDArray[np.float64], m: NDArray[np.float64], level: float = 0.95) -> RatioVariance:
+def ratio_variance(y: NDArray[Any], m: NDArray[Any], level: float = 0.95) -> RatioVariance:
     """Linearised variance and effective size of ``sum(y) / sum(m)``, one row per cluster."""
     used = m > 0
     y, m = y[used], m[used]
@@ -122,8 +122,8 @@ def ratio_variance(y: NDArray[np.float64], m: NDArray[np.float64], level: float 
 
 
 def share_number(
-    y: NDArray[np.float64],
-    m: NDArray[np.float64],
+    y: NDArray[Any],
+    m: NDArray[Any],
     *,
     level: float = 0.95,
     label: str,
@@ -242,8 +242,8 @@ def clustered_rate(
 
 
 def clustered_mean(
-    values: NDArray[np.float64],
-    codes: NDArray[np.integer],
+    values: NDArray[Any],
+    codes: NDArray[Any],
     clusters: int,
     *,
     level: float = 0.95,

@@ -117,7 +117,8 @@ class JudgeVsGold:
         kept, negatives = self.specificity.numerator or 0, self.specificity.denominator or 0
         return (
             f"{self.kappa.explain()} The judge finds {found:g} of {positives:g} gold "
-            f"{'/'.join(map(str, self.positive))} and wrongly flags {negatives - kept:g} of the {negatives:g} others."
+            f"{'/'.join(map(str, self.positive))} and wrongly flags {negatives - kept:g} of the "
+            f"{negatives:g} others."
         )
 
 

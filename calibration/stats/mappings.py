@@ -92,10 +92,10 @@ def ragtruth_claim_labels(
     ----------
     Niu et al. (2024), see `ragtruth_span`.
     """
-    for name, ranges in (("claims", claims), ("spans", spans)):
-        for position, entry in enumerate(ranges):
-            if not 0 <= entry[0] <= entry[1]:
-                raise ValueError(f"{name} holds the range {entry[0]}..{entry[1]} at index {position}")
+    for name, ranges in (("claims", list(claims)), ("spans", [(first, last) for first, last, _ in spans])):
+        for position, (first, last) in enumerate(ranges):
+            if not 0 <= first <= last:
+                raise ValueError(f"{name} holds the range {first}..{last} at index {position}")
     labels = []
     for start, end in claims:
         touching = {span.label for first, last, span in spans if first < end and start < last}

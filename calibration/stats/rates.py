@@ -126,7 +126,7 @@ class _ClaimTable:
     missing: Mapping[str, int]
     unflagged: int
 
-    def by_item(self, values: NDArray[Any]) -> NDArray[np.float64]:
+    def by_item(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.bincount(self.items, weights=values, minlength=self.n_items)
 
 
