@@ -1,4 +1,4 @@
-"""The people of the built-in example. Their passwords are published: they exist only where it may be loaded."""
+"""The people of the built-in example. Their passwords are published, so they exist only with it."""
 
 from typing import NamedTuple
 
