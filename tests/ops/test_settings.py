@@ -1,0 +1,95 @@
+"""Settings come from the environment, and a wrong value stops the start with its name."""
+
+import json
+import re
+import stat
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings
+
+from tests.processes import app_environment
+
+SHOW = (
+    "import json; from django.conf import settings as s; "
+    "print(json.dumps({name: str(getattr(s, name, None)) for name in "
+    "('ALLOWED_HOSTS', 'CSRF_TRUSTED_ORIGINS', 'SESSION_COOKIE_SECURE', 'CSRF_COOKIE_SECURE', "
+    "'SECURE_PROXY_SSL_HEADER', 'DEBUG', 'SECRET_KEY', 'CELERY_BROKER_URL')}))"
+)
+
+
+def manage(data_dir, *arguments, **variables):
+    environment = app_environment(data_dir, **variables)
+    del environment["TOUCHSTONE_TESTING"]
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=settings.BASE_DIR,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def shown(data_dir, **variables):
+    outcome = manage(data_dir, "shell", "--verbosity", "0", "--command", SHOW, **variables)
+    assert outcome.returncode == 0, outcome.stderr
+    return json.loads(outcome.stdout)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DEBUG", "perhaps"),
+        ("SECRET_KEY", "short"),
+        ("PUBLIC_URL", "touchstone.example.org"),
+        ("PUBLIC_URL", "https://touchstone.example.org/below"),
+        ("DATABASE_URL", "mysql://user:pw@host/db"),
+        ("DATABASE_URL", "touchstone"),
+        ("CELERY_BROKER_URL", "amqp://host"),
+        ("DATA_DIR", "/dev/null/below"),
+        ("IMPORT_MAX_MB", "0"),
+        ("JUDGE_TIMEOUT_SECONDS", "1.5"),
+        ("JUDGE_LEASE_SECONDS", "-1"),
+        ("JUDGE_MAX_ATTEMPTS", "many"),
+    ],
+)
+def test_wrong_value_stops_the_start_with_its_name_and_no_traceback(tmp_path, name, value):
+    outcome = manage(tmp_path, "check", **{name: value})
+    assert outcome.returncode == 1
+    assert outcome.stderr.startswith(f"The settings are wrong: {name} ")
+    assert "Traceback" not in outcome.stderr
+
+
+def test_public_address_sets_all_that_depends_on_it(tmp_path):
+    found = shown(tmp_path, PUBLIC_URL="https://touchstone.example.org/")
+    assert "touchstone.example.org" in found["ALLOWED_HOSTS"]
+    assert found["CSRF_TRUSTED_ORIGINS"] == "['https://touchstone.example.org']"
+    assert found["SESSION_COOKIE_SECURE"] == found["CSRF_COOKIE_SECURE"] == "True"
+    assert "HTTP_X_FORWARDED_PROTO" in found["SECURE_PROXY_SSL_HEADER"]
+
+
+def test_without_public_address_only_this_machine_is_served(tmp_path):
+    found = shown(tmp_path)
+    assert found["ALLOWED_HOSTS"] == "['localhost', '127.0.0.1', '[::1]']"
+    assert found["SESSION_COOKIE_SECURE"] == "False"
+    assert found["DEBUG"] == "False"
+
+
+def test_secret_key_is_made_once_and_read_by_nobody_else(tmp_path):
+    first = shown(tmp_path)["SECRET_KEY"]
+    assert len(first) >= 50
+    assert shown(tmp_path)["SECRET_KEY"] == first
+    assert shown(tmp_path / "another")["SECRET_KEY"] != first
+    assert stat.S_IMODE((tmp_path / "secret-key").stat().st_mode) == 0o600
+
+
+# What a proxy with TLS in front decides: redirects, and whether subdomains and browsers' preload lists are bound.
+LEFT_TO_THE_PROXY = {"security.W005", "security.W008", "security.W021"}
+
+
+def test_deployment_check_has_no_complaint_behind_tls(tmp_path):
+    outcome = manage(tmp_path, "check", "--deploy", PUBLIC_URL="https://touchstone.example.org")
+    assert outcome.returncode == 0, outcome.stderr
+    assert set(re.findall(r"\((\w+\.[WE]\d+)\)", outcome.stderr)) <= LEFT_TO_THE_PROXY
