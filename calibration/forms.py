@@ -1,0 +1,222 @@
+"""Cleaning of what a lead says about judges and their runs."""
+
+from urllib.parse import urlsplit
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from calibration.judges import prompts
+from calibration.models import Judge, Verdict
+from calibration.queries import calls_to_be_made
+from calibration.services import BUILT_IN, DEFAULT_CONCURRENCY, KEY_VARIABLE
+from evalsets.labels import LABELS
+from evalsets.models import System
+
+
+def clean_base_url(url: str) -> str:
+    """Only http and https, and no password in it: the address is stored and shown."""
+    if not url:
+        return ""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise forms.ValidationError(_("The address must look like https://api.example.org/v1."))
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise forms.ValidationError(_("The address must have no user name, password, query or fragment."))
+    return url.rstrip("/")
+
+
+class JudgeForm(forms.Form):
+    name = forms.CharField(label=_("Name"), max_length=200)
+    model = forms.CharField(
+        label=_("Model"),
+        max_length=300,
+        help_text=_("As the server names it. A dated name stays the same model; an alias may move."),
+    )
+    base_url = forms.CharField(
+        label=_("Base URL"),
+        max_length=500,
+        required=False,
+        help_text=_(
+            "Of the OpenAI-compatible server, such as http://localhost:11434/v1. Empty: JUDGE_BASE_URL."
+        ),
+    )
+    provider = forms.CharField(label=_("Provider"), max_length=300, required=False)
+    family = forms.CharField(
+        label=_("Model family"),
+        max_length=300,
+        required=False,
+        help_text=_("Such as llama or gpt. A judge of the same family as a system tends to favour it."),
+    )
+    api_key_variable = forms.CharField(
+        label=_("Variable of the API key"),
+        max_length=100,
+        required=False,
+        help_text=_(
+            "The name of a variable in the worker's environment; the key itself is never stored. "
+            "Empty: JUDGE_API_KEY."
+        ),
+    )
+    prompt_version = forms.ChoiceField(
+        label=_("Prompt version"), choices=[(prompts.LATEST, prompts.LATEST)], initial=prompts.LATEST
+    )
+    temperature = forms.FloatField(
+        label=_("Temperature"),
+        required=False,
+        min_value=0,
+        max_value=2,
+        initial=0,
+        help_text=_(
+            "Empty: not sent. Some reasoning models reject it; then it is left out and the run says so."
+        ),
+    )
+    max_tokens = forms.IntegerField(
+        label=_("Most tokens of an answer"),
+        required=False,
+        min_value=16,
+        max_value=1_000_000,
+        initial=2048,
+        help_text=_("Thinking counts too. An answer that is cut off is a failure, not a label."),
+    )
+    concurrency = forms.IntegerField(
+        label=_("Calls at the same time"),
+        required=False,
+        min_value=1,
+        max_value=64,
+        initial=DEFAULT_CONCURRENCY,
+    )
+
+    def __init__(self, *args, evalset, **options):
+        super().__init__(*args, **options)
+        self.evalset = evalset
+
+    def clean_name(self):
+        name = self.cleaned_data["name"]
+        if name in BUILT_IN or Judge.objects.filter(evalset=self.evalset, name=name).exists():
+            raise forms.ValidationError(
+                _("There is a judge of this name already. A changed judge needs another name.")
+            )
+        return name
+
+    def clean_base_url(self):
+        return clean_base_url(self.cleaned_data["base_url"])
+
+    def clean_api_key_variable(self):
+        name = self.cleaned_data["api_key_variable"]
+        if name and not KEY_VARIABLE.fullmatch(name):
+            raise forms.ValidationError(
+                _("Capitals, digits and underscores, with API_KEY in it, such as OPENAI_API_KEY.")
+            )
+        return name
+
+    @property
+    def judge(self) -> dict:
+        """The arguments of `add_judge`."""
+        sent = ("temperature", "max_tokens", "concurrency")
+        plain = {name: value for name, value in self.cleaned_data.items() if name not in sent}
+        given = {name: self.cleaned_data[name] for name in sent if self.cleaned_data[name] is not None}
+        return {**plain, "parameters": given}
+
+    @property
+    def warnings(self) -> list[str]:
+        kin = kin_of(self.cleaned_data["family"], System.objects.filter(evalset=self.evalset))
+        return [_("The judge is of the same model family as {system}.").format(system=name) for name in kin]
+
+
+def kin_of(family: str, systems) -> list[str]:
+    """The systems of a judge's own model family."""
+    wanted = family.strip().casefold()
+    return [str(system) for system in systems if wanted and system.family.strip().casefold() == wanted]
+
+
+class StartForm(forms.Form):
+    """Which judge, about what, over which system runs."""
+
+    judge = forms.ChoiceField(label=_("Judge"))
+    dimensions = forms.MultipleChoiceField(
+        label=_("Dimensions"),
+        required=False,
+        choices=[(name, name) for name in LABELS],
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("None chosen: everything the judge can be asked."),
+    )
+    system_runs = forms.MultipleChoiceField(
+        label=_("System runs"),
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+        help_text=_("None chosen: all."),
+    )
+    repeats = forms.IntegerField(
+        label=_("Calls per target"),
+        initial=1,
+        min_value=1,
+        max_value=20,
+        help_text=_("More than one shows how far the judge agrees with itself."),
+    )
+    use_cache = forms.BooleanField(
+        label=_("Take over answers to the very same request"),
+        required=False,
+        initial=True,
+        help_text=_("Marked as such. Switch off to see whether the judge still answers alike."),
+    )
+
+    def __init__(self, *args, version, **options):
+        super().__init__(*args, **options)
+        self.version = version
+        judges = Judge.objects.filter(evalset=version.evalset, is_active=True).exclude(
+            kind=Judge.Kind.IMPORTED
+        )
+        self.judges = {judge.name: judge for judge in judges}
+        self.runs = {str(run.number): run for run in version.runs.select_related("system")}
+        self.fields["judge"].choices = [
+            (name, self._described(name)) for name in [*self.judges, *(set(BUILT_IN) - set(self.judges))]
+        ]
+        self.fields["system_runs"].choices = [(number, str(run)) for number, run in self.runs.items()]
+
+    def _described(self, name):
+        judge = self.judges.get(name)
+        return f"{name} ({judge.model})" if judge and judge.model else name
+
+    def clean(self):
+        cleaned = super().clean()
+        able = BUILT_IN.get(cleaned.get("judge"), tuple(LABELS))
+        unfit = [name for name in cleaned.get("dimensions") or [] if name not in able]
+        if unfit:
+            self.add_error(
+                "dimensions",
+                _("{judge} can only be asked about {dimensions}.").format(
+                    judge=cleaned["judge"], dimensions=", ".join(able)
+                ),
+            )
+        return cleaned
+
+    @property
+    def asked(self) -> list[str]:
+        chosen = self.cleaned_data["dimensions"]
+        return chosen or list(BUILT_IN.get(self.cleaned_data["judge"], tuple(LABELS)))
+
+    @property
+    def chosen_runs(self) -> list:
+        return [self.runs[number] for number in self.cleaned_data["system_runs"] or self.runs]
+
+    @property
+    def calls(self) -> int:
+        return calls_to_be_made(self.chosen_runs, self.asked, self.cleaned_data["repeats"])
+
+    @property
+    def kin(self) -> list[str]:
+        """Judged systems of the judge's own family."""
+        judge = self.judges.get(self.cleaned_data["judge"])
+        return kin_of(judge.family, [run.system for run in self.chosen_runs]) if judge else []
+
+
+class VerdictFilter(forms.Form):
+    state = forms.ChoiceField(
+        label=_("State"), required=False, choices=[("", _("all")), *Verdict.State.choices]
+    )
+    failure = forms.ChoiceField(
+        label=_("Failure"), required=False, choices=[("", _("all")), *Verdict.Failure.choices]
+    )

@@ -1,0 +1,131 @@
+"""Shared reads about judge runs. None tells how often which label was given: that waits for the gate."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Avg, Count, Min, Q, Sum
+from django.utils import timezone
+
+from calibration.models import JudgeRun, Verdict, WorkerSighting
+from calibration.services import targets_of
+from evalsets.models import EvalSetVersion, SystemRun
+
+WORKER_SECONDS = 30
+RATE_SECONDS = 60
+
+State = Verdict.State
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a judge run is. Valid + failed + pending = total; what is under way counts as pending."""
+
+    valid: int
+    failed: int
+    pending: int
+    under_way: int
+    held_back: int
+    from_cache: int
+    failures: dict[str, int]
+    prompt_tokens: int
+    completion_tokens: int
+    mean_milliseconds: float | None
+    per_minute: float
+    resolved_models: list[str]
+    next_due: datetime | None
+    nobody_works: bool
+
+    @property
+    def total(self) -> int:
+        return self.valid + self.failed + self.pending
+
+    @property
+    def done(self) -> int:
+        return self.valid + self.failed
+
+    @property
+    def valid_percent(self) -> float:
+        return 100 * self.valid / self.total if self.total else 0.0
+
+    @property
+    def failed_percent(self) -> float:
+        return 100 * self.failed / self.total if self.total else 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def failures_named(self) -> list[tuple[str, str, int]]:
+        names = dict(Verdict.Failure.choices)
+        return [(kind, names[kind], count) for kind, count in self.failures.items()]
+
+    @property
+    def minutes_left(self) -> float | None:
+        return self.pending / self.per_minute if self.per_minute and self.pending else None
+
+
+def progress_of(run: JudgeRun) -> Progress:
+    now = timezone.now()
+    finished = Q(state__in=[State.VALID, State.FAILED])
+    held_back = Q(state=State.PENDING, not_before__gt=now)
+    sums = run.verdicts.aggregate(
+        valid=Count("pk", filter=Q(state=State.VALID)),
+        failed=Count("pk", filter=Q(state=State.FAILED)),
+        pending=Count("pk", filter=Q(state=State.PENDING)),
+        under_way=Count("pk", filter=Q(state=State.CLAIMED)),
+        alive=Count("pk", filter=Q(state=State.CLAIMED, lease_until__gt=now)),
+        held_back=Count("pk", filter=held_back),
+        next_due=Min("not_before", filter=held_back),
+        mean_milliseconds=Avg("milliseconds", filter=Q(from_cache=False)),
+        from_cache=Count("pk", filter=Q(from_cache=True)),
+        prompt_tokens=Sum("prompt_tokens", default=0),
+        completion_tokens=Sum("completion_tokens", default=0),
+        lately=Count("pk", filter=finished & Q(updated_at__gte=now - timedelta(seconds=RATE_SECONDS))),
+    )
+    running = run.state == JudgeRun.State.RUNNING
+    seconds = min(max((now - run.created_at).total_seconds(), 1), RATE_SECONDS)
+    alive, lately = sums.pop("alive"), sums.pop("lately")
+    sums["pending"] += sums["under_way"]
+    return Progress(
+        **sums,
+        failures=failures_of(run),
+        per_minute=60 * lately / seconds if running else 0.0,
+        resolved_models=_resolved_models(run),
+        nobody_works=running and sums["pending"] > 0 and not alive and not worker_seen(),
+    )
+
+
+def failures_of(run: JudgeRun) -> dict[str, int]:
+    counted = run.verdicts.filter(state=State.FAILED).values_list("failure").annotate(n=Count("pk"))
+    return dict(counted.order_by("-n", "failure"))
+
+
+def _resolved_models(run: JudgeRun) -> list[str]:
+    found = run.verdicts.exclude(resolved_model="").order_by("resolved_model")
+    return list(found.values_list("resolved_model", flat=True).distinct())
+
+
+def worker_seen() -> bool:
+    """Whether any worker did anything in the last half minute."""
+    return WorkerSighting.objects.filter(
+        seen_at__gte=timezone.now() - timedelta(seconds=WORKER_SECONDS)
+    ).exists()
+
+
+def calls_to_be_made(system_runs: Iterable[SystemRun], dimensions: Iterable[str], repeats: int = 1) -> int:
+    """At most: answers from the cache are not asked for again, invalid ones once more."""
+    return len(targets_of(system_runs=system_runs, dimensions=list(dimensions))) * repeats
+
+
+def runs_of(version: EvalSetVersion) -> list[JudgeRun]:
+    """The judge runs of a version, newest first, each with its counts."""
+    runs = version.judge_runs.select_related("judge").order_by("-number")
+    return list(
+        runs.annotate(
+            total=Count("verdicts"),
+            valid=Count("verdicts", filter=Q(verdicts__state=State.VALID)),
+            failed=Count("verdicts", filter=Q(verdicts__state=State.FAILED)),
+        )
+    )

@@ -1,0 +1,136 @@
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST, require_safe
+
+from annotate.access import labels_of
+from calibration.forms import JudgeForm, StartForm, VerdictFilter
+from calibration.models import Judge, JudgeRun
+from calibration.queries import progress_of, runs_of, worker_seen
+from calibration.services import Refused, add_judge, judge_named, resume_run, start_run, stop_run
+
+PAGE = 50
+
+
+def judge_run_of(person, slug, number, run):
+    """Version and judge run, for a lead who may see verdicts."""
+    version = labels_of(person, slug, number)
+    runs = JudgeRun.objects.select_related("judge", "version__evalset", "rubric_version__rubric")
+    return version, get_object_or_404(runs, version=version, number=run)
+
+
+@require_safe
+def judges(request, slug, number):
+    version = labels_of(request.user, slug, number)
+    context = {
+        "version": version,
+        "judges": Judge.objects.filter(evalset=version.evalset),
+        "runs": runs_of(version),
+        "form": StartForm(version=version),
+    }
+    return render(request, "calibration/judges.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def new_judge(request, slug, number):
+    version = labels_of(request.user, slug, number)
+    form = JudgeForm(request.POST or None, evalset=version.evalset)
+    if request.method == "POST" and form.is_valid():
+        try:
+            judge = add_judge(evalset=version.evalset, person=request.user, **form.judge)
+        except Refused as error:
+            form.add_error("name", str(error))
+        else:
+            messages.success(request, _("{judge} can be started now.").format(judge=judge))
+            for warning in form.warnings:
+                messages.warning(request, warning)
+            return redirect("calibration:judges", slug, number)
+    status = 400 if form.errors else 200
+    return render(request, "calibration/judge_new.html", {"version": version, "form": form}, status=status)
+
+
+@require_GET
+def confirm_judge_run(request, slug, number):
+    """What a start would mean, before it happens: the calls, and what speaks against them."""
+    version = labels_of(request.user, slug, number)
+    form = StartForm(request.GET, version=version)
+    context = {"version": version, "form": form, "worker_seen": worker_seen()}
+    if not form.is_valid():
+        return render(request, "calibration/judge_start.html", context, status=400)
+    context["judge"] = form.judges.get(form.cleaned_data["judge"])
+    return render(request, "calibration/judge_start.html", context)
+
+
+@require_POST
+def start_judge_run(request, slug, number):
+    version = labels_of(request.user, slug, number)
+    form = StartForm(request.POST, version=version)
+    if not form.is_valid():
+        context = {"version": version, "form": form}
+        return render(request, "calibration/judge_start.html", context, status=400)
+    try:
+        run = start_run(
+            judge=judge_named(evalset=version.evalset, name=form.cleaned_data["judge"]),
+            version=version,
+            system_runs=form.chosen_runs,
+            dimensions=form.asked,
+            repeats=form.cleaned_data["repeats"],
+            use_cache=form.cleaned_data["use_cache"],
+            person=request.user,
+        )
+    except Refused as error:
+        messages.error(request, str(error))
+        return redirect("calibration:judges", slug, number)
+    return redirect("calibration:judge_run", slug, number, run.number)
+
+
+@require_safe
+def judge_run(request, slug, number, run):
+    version, judge_run = judge_run_of(request.user, slug, number, run)
+    context = {"version": version, "run": judge_run, "progress": progress_of(judge_run)}
+    return render(request, "calibration/judge_run.html", context)
+
+
+@require_safe
+def progress(request, slug, number, run):
+    """The piece of the page that changes; the page polls it while the run is under way."""
+    version, judge_run = judge_run_of(request.user, slug, number, run)
+    context = {"version": version, "run": judge_run, "progress": progress_of(judge_run)}
+    return render(request, "calibration/_judge_progress.html", context)
+
+
+@require_POST
+def stop_judge_run(request, slug, number, run):
+    _version, judge_run = judge_run_of(request.user, slug, number, run)
+    stop_run(run=judge_run)
+    messages.info(request, _("No more calls are started. Calls under way end and count."))
+    return redirect("calibration:judge_run", slug, number, run)
+
+
+@require_POST
+def resume_judge_run(request, slug, number, run):
+    _version, judge_run = judge_run_of(request.user, slug, number, run)
+    try:
+        resume_run(run=judge_run, retry_failed="retry_failed" in request.POST)
+    except Refused as error:
+        messages.error(request, str(error))
+    return redirect("calibration:judge_run", slug, number, run)
+
+
+@require_safe
+def verdicts(request, slug, number, run):
+    version, judge_run = judge_run_of(request.user, slug, number, run)
+    form = VerdictFilter(request.GET)
+    chosen = {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
+    found = judge_run.verdicts.filter(**chosen).select_related("response__item", "claim").order_by("pk")
+    query = request.GET.copy()
+    query.pop("page", None)
+    context = {
+        "version": version,
+        "run": judge_run,
+        "form": form,
+        "page_obj": Paginator(found, PAGE).get_page(request.GET.get("page")),
+        "query": query.urlencode(),
+    }
+    return render(request, "calibration/judge_verdicts.html", context, status=400 if form.errors else 200)

@@ -1,0 +1,311 @@
+"""The lead's pages about judges: who may open them, what they do, and what they withhold."""
+
+import pytest
+from django.urls import reverse
+
+from annotate.models import Assignment, Grader, Round
+from annotate.services import rubric_v1
+from calibration import services
+from calibration.models import Judge, JudgeRun, Verdict, WorkerSighting
+from calibration.services import run_inline, start_run
+
+pytestmark = pytest.mark.django_db
+
+FORM = {
+    "name": "gpt",
+    "model": "gpt-x",
+    "base_url": "https://api.example.org/v1",
+    "provider": "Example",
+    "family": "llama",
+    "api_key_variable": "EXAMPLE_API_KEY",
+    "prompt_version": "1",
+    "temperature": "0",
+    "max_tokens": "500",
+    "concurrency": "3",
+}
+
+
+def path(name, version, *arguments):
+    return reverse(f"calibration:{name}", args=[version.evalset.slug, version.number, *arguments])
+
+
+@pytest.fixture
+def run(judge, version):
+    return start_run(judge=judge, version=version)
+
+
+@pytest.fixture
+def failed_run(run, server, no_waiting):
+    server.script("refusing", "truncated")
+    return run_inline(run=run)
+
+
+GETS = ["judges", "new_judge", "confirm_judge_run", "judge_run", "judge_run_progress", "verdicts"]
+POSTS = ["new_judge", "start_judge_run", "stop_judge_run", "resume_judge_run"]
+OF_A_RUN = {"judge_run", "judge_run_progress", "verdicts", "stop_judge_run", "resume_judge_run"}
+
+
+def arguments_of(name, run):
+    return [run.number] if name in OF_A_RUN else []
+
+
+@pytest.mark.parametrize("who", ["grader_a", "stranger"])
+@pytest.mark.parametrize(("method", "name"), [*(("get", n) for n in GETS), *(("post", n) for n in POSTS)])
+def test_only_a_lead_finds_these_pages(client, version, run, request, who, method, name):
+    client.force_login(request.getfixturevalue(who))
+    assert getattr(client, method)(path(name, version, *arguments_of(name, run))).status_code == 404
+    run.refresh_from_db()
+    assert (run.state, JudgeRun.objects.count(), Judge.objects.count()) == ("running", 1, 1)
+
+
+@pytest.mark.parametrize("name", set(POSTS) - {"new_judge"})
+def test_get_where_post_is_due(client, version, run, lead, name):
+    client.force_login(lead)
+    assert client.get(path(name, version, *arguments_of(name, run))).status_code == 405
+
+
+@pytest.mark.parametrize("name", GETS)
+def test_a_lead_who_still_grades_is_locked_out(client, version, run, lead, name):
+    round = Round.objects.create(
+        version=version, number=1, rubric_version=rubric_v1(evalset=version.evalset), state=Round.State.OPEN
+    )
+    grader = Grader.objects.create(evalset=version.evalset, name="lead", person=lead, number=1)
+    response = version.responses.first()
+    Assignment.objects.create(round=round, response=response, grader=grader, slot=1, order=1)
+    client.force_login(lead)
+    answer = client.get(path(name, version, *arguments_of(name, run)))
+    assert answer.status_code == 403
+    assert "fake" not in answer.content.decode()
+
+
+def test_a_run_of_another_version_does_not_exist(client, version, lead):
+    client.force_login(lead)
+    assert client.get(path("judge_run", version, 77)).status_code == 404
+
+
+# Adding a judge
+
+
+def test_add_judge(client, version, lead):
+    client.force_login(lead)
+    answer = client.post(path("new_judge", version), FORM)
+    assert answer.status_code == 302
+    judge = Judge.objects.get(name="gpt")
+    assert judge.parameters == {"temperature": 0.0, "max_tokens": 500, "concurrency": 3}
+    assert (judge.model, judge.base_url, judge.api_key_variable) == (
+        "gpt-x",
+        "https://api.example.org/v1",
+        "EXAMPLE_API_KEY",
+    )
+    assert judge.created_by == lead
+
+
+def test_add_judge_twice(client, version, lead):
+    client.force_login(lead)
+    client.post(path("new_judge", version), FORM)
+    again = client.post(path("new_judge", version), {**FORM, "model": "other"})
+    assert again.status_code == 400
+    assert Judge.objects.get(name="gpt").model == "gpt-x"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("base_url", "ftp://example.org"),
+        ("base_url", "file:///etc/passwd"),
+        ("base_url", "javascript:alert(1)"),
+        ("base_url", "example.org/v1"),
+        ("base_url", "http://"),
+        ("base_url", "http://[::1"),
+        ("base_url", "http://example.org:99999999/v1"),
+        ("base_url", "https://user:secret@example.org/v1"),
+        ("base_url", "https://example.org/v1?key=secret"),
+        ("api_key_variable", "SECRET_KEY"),
+        ("api_key_variable", "sk-123456"),
+        ("name", ""),
+        ("name", "lexical-baseline"),
+        ("model", ""),
+        ("temperature", "3"),
+        ("temperature", "NaN"),
+        ("max_tokens", "0"),
+        ("concurrency", "0"),
+        ("prompt_version", "99"),
+    ],
+)
+def test_add_judge_with_bad_input(client, version, lead, field, value):
+    client.force_login(lead)
+    answer = client.post(path("new_judge", version), {**FORM, field: value})
+    assert answer.status_code == 400
+    assert answer.context["form"].errors[field]
+    assert not Judge.objects.filter(kind=Judge.Kind.OPENAI).exists()
+
+
+def test_a_judge_of_a_systems_own_family_is_warned_about(client, version, lead):
+    client.force_login(lead)
+    answer = client.post(path("new_judge", version), {**FORM, "family": "Alpaca"}, follow=True)
+    assert "same model family as system 1" in answer.content.decode()
+    page = client.get(path("confirm_judge_run", version), {"judge": "gpt", "repeats": 1}).content.decode()
+    assert "same model family as system 1" in page
+
+
+# Starting
+
+
+def test_the_number_of_calls_is_said_before_the_start(client, version, lead, judge):
+    client.force_login(lead)
+    page = client.get(path("confirm_judge_run", version), {"judge": "fake", "repeats": 2}).content.decode()
+    assert "<strong>18 calls</strong>" in page
+    assert not JudgeRun.objects.exists()
+
+
+def test_start_judge_run(client, version, lead, judge):
+    client.force_login(lead)
+    asked = {"judge": "fake", "repeats": 1, "dimensions": ["grounding"], "system_runs": ["1"]}
+    answer = client.post(path("start_judge_run", version), asked)
+    run = JudgeRun.objects.get()
+    assert answer.url == path("judge_run", version, run.number)
+    assert (run.dimensions, run.created_by, run.use_cache) == (["grounding"], lead, False)
+
+
+def test_start_judge_run_twice(client, version, lead, judge):
+    client.force_login(lead)
+    for _time in range(2):
+        answer = client.post(path("start_judge_run", version), {"judge": "fake", "repeats": 1}, follow=True)
+    assert "still under way" in answer.content.decode()
+    assert JudgeRun.objects.count() == 1
+
+
+def test_start_a_built_in_judge(client, version, lead):
+    client.force_login(lead)
+    client.post(path("start_judge_run", version), {"judge": "phrase-matcher", "repeats": 1})
+    assert JudgeRun.objects.get().dimensions == ["abstention"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"judge": "nobody"},
+        {"judge": "lexical-baseline", "dimensions": ["abstention"]},
+        {"dimensions": ["colour"]},
+        {"system_runs": ["9"]},
+        {"repeats": "0"},
+        {"repeats": "many"},
+    ],
+)
+@pytest.mark.parametrize(("method", "name"), [("get", "confirm_judge_run"), ("post", "start_judge_run")])
+def test_start_judge_run_with_bad_input(client, version, lead, judge, changes, method, name):
+    client.force_login(lead)
+    asked = {"judge": "fake", "repeats": 1, **changes}
+    assert getattr(client, method)(path(name, version), asked).status_code == 400
+    assert not JudgeRun.objects.exists()
+
+
+# Watching
+
+
+def test_progress_counts_and_says_that_nobody_works(client, version, lead, run):
+    client.force_login(lead)
+    page = client.get(path("judge_run_progress", version, run.number)).content.decode()
+    assert "0 of 9" in page
+    assert "No worker was seen for 30 seconds" in page
+    assert 'hx-trigger="every 2s"' in page
+    WorkerSighting.objects.create(name="w", seen_at=run.created_at)
+    assert "No worker" not in client.get(path("judge_run_progress", version, run.number)).content.decode()
+
+
+def test_a_finished_run_is_not_asked_after_again(client, version, lead, failed_run):
+    client.force_login(lead)
+    page = client.get(path("judge_run", version, failed_run.number)).content.decode()
+    assert "complete with 2 failures" in page
+    assert "hx-trigger" not in page
+    assert "http-equiv" not in page
+    assert "the judge refused" in page
+    assert "answer cut short" in page
+    assert "fake-judge-2026-01-01" in page
+
+
+def test_the_page_works_without_javascript(client, version, lead, run):
+    client.force_login(lead)
+    page = client.get(path("judge_run", version, run.number)).content.decode()
+    assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in page
+
+
+def test_the_pages_tell_no_label_shares(client, version, lead, run, server):
+    """Two labels in unequal numbers: neither the words nor the counts may show before the gate says so."""
+    server.default = "picky"
+    services.work_through(run_id=run.pk)
+    counts = {label: run.verdicts.filter(label=label).count() for label in ("supported", "unsupported")}
+    assert counts == {"supported": 3, "unsupported": 3}
+    client.force_login(lead)
+    for name in ("judges", "judge_run", "judge_run_progress"):
+        page = client.get(path(name, version, *arguments_of(name, run))).content.decode()
+        assert "supported" not in page
+        assert "ANSWERED" not in page
+
+
+def test_stop_and_resume(client, version, lead, run):
+    client.force_login(lead)
+    client.post(path("stop_judge_run", version, run.number))
+    run.refresh_from_db()
+    assert run.state == JudgeRun.State.STOPPED
+    assert "Resume" in client.get(path("judge_run", version, run.number)).content.decode()
+    client.post(path("stop_judge_run", version, run.number))  # twice is once
+    client.post(path("resume_judge_run", version, run.number))
+    run.refresh_from_db()
+    assert run.state == JudgeRun.State.RUNNING
+
+
+def test_retry_failed(client, version, lead, failed_run):
+    client.force_login(lead)
+    answer = client.post(path("resume_judge_run", version, failed_run.number), {"retry_failed": "1"})
+    assert answer.status_code == 302
+    assert failed_run.verdicts.filter(state=Verdict.State.PENDING).count() == 2
+
+
+def test_resume_with_nothing_left_says_so(client, version, lead, run, server):
+    run_inline(run=run)
+    client.force_login(lead)
+    answer = client.post(path("resume_judge_run", version, run.number), follow=True)
+    assert "nothing left" in answer.content.decode()
+
+
+# Verdicts
+
+
+def test_verdicts_by_kind_of_failure_with_the_raw_answer(client, version, lead, failed_run):
+    client.force_login(lead)
+    page = client.get(path("verdicts", version, failed_run.number), {"failure": "truncated"})
+    assert [verdict.failure for verdict in page.context["page_obj"]] == ["truncated"]
+    assert "The passage says that" in page.content.decode()
+
+
+def test_verdicts_with_an_unknown_filter(client, version, lead, failed_run):
+    client.force_login(lead)
+    assert client.get(path("verdicts", version, failed_run.number), {"failure": "x"}).status_code == 400
+
+
+def test_hostile_text_stays_text(client, version, lead, run):
+    run.verdicts.update(
+        state="failed",
+        failure="invalid_json",
+        raw_output="<script>alert(1)</script>",
+        detail="<img src=x onerror=alert(1)>",
+        resolved_model="<b>model</b>",
+        effective_parameters={"<i>": "<u>"},
+    )
+    client.force_login(lead)
+    for name in ("verdicts", "judge_run"):
+        page = client.get(path(name, version, run.number)).content.decode()
+        for tag in ("<script>alert", "<img src=x", "<b>model", "<i>", "<u>"):
+            assert tag not in page
+
+
+def test_verdicts_are_paged(client, lead, evalset, judge):
+    from tests.calibration.judges.conftest import make_version
+
+    big = make_version(evalset, number=2, responses=20, claims=3)
+    run = start_run(judge=judge, version=big)
+    client.force_login(lead)
+    page = client.get(path("verdicts", big, run.number), {"page": 2})
+    assert len(page.context["page_obj"]) == 30
+    assert len(page.context["page_obj"].paginator.object_list) == 80
