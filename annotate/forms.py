@@ -124,6 +124,7 @@ class AdjudicationForm(forms.Form):
             for value, name in Adjudication.Reason.choices
             if value != Adjudication.Reason.SPLIT  # given by accepting a split
         ],
+        widget=forms.RadioSelect,
         label=_("Why did they differ?"),
     )
     note = forms.CharField(

@@ -26,6 +26,14 @@ GRADING = (
     Key(("r",), "rubric", _("show the rubric")),
     Key(("?",), "keys", _("show the keys")),
 )
+REASONS = {
+    "ambiguous_text": "a",
+    "guideline_gap": "g",
+    "annotator_error": "s",
+    "edge_case": "c",
+    "subjective_disagreement": "m",
+    "other": "o",
+}
 ADJUDICATING = (
     Key(("n",), "note", _("write a note")),
     Key(("e",), "evidence", _("light up the claim's words in the passages")),
@@ -37,6 +45,10 @@ ADJUDICATING = (
 
 def label_keys(labels) -> tuple[Key, ...]:
     return tuple(Key((label["key"],), f"label-{label['name']}", label["name"]) for label in labels)
+
+
+def reason_keys(choices) -> tuple[Key, ...]:
+    return tuple(Key((REASONS[value],), f"reason-{value}", says) for value, says in choices)
 
 
 def as_data(table) -> list[dict]:

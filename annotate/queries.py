@@ -1,10 +1,12 @@
 """Shared reads. A grader's page shows what the blind door lets through and the grader's own rows."""
 
 from dataclasses import dataclass, field, replace
+from math import inf
 from random import Random
 
 from django.db import models
 from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models.functions import Left
 from django.utils.translation import gettext_lazy as _
 
 from annotate.access import ShownClaim, ShownPassage, ShownResponse, shown_to_grader
@@ -185,6 +187,7 @@ def recent_labels(round: Round, grader: Grader, limit: int = 10) -> list[Annotat
 
 # The lead's pages
 
+BEGINNING = 300  # characters of a response in a list
 RUSHED = 2000  # milliseconds; a label given faster is marked for the lead
 
 
@@ -272,7 +275,8 @@ class Disagreement:
     status: Status
     counts: dict[str, int]  # label -> how many graders
     proposed: bool  # a split waits for a decision
-    text: str = ""
+    text: str = ""  # the claim, or the question
+    response_text: str = ""  # its beginning, where the response is the target
     flagged: bool = False
 
     @property
@@ -340,9 +344,8 @@ def disagreements(round: Round, *, dimension: str = "", status: str = "") -> lis
         key=lambda d: (
             STATUS_ORDER.index(d.status),
             d.agreement,
-            d.dimension,
             d.response_id,
-            d.claim_id or 0,
+            d.claim_id or inf,
         ),
     )
 
@@ -350,9 +353,12 @@ def disagreements(round: Round, *, dimension: str = "", status: str = "") -> lis
 def with_texts(round: Round, found: list[Disagreement]) -> list[Disagreement]:
     """For one page of the list: the claim or the question, and whether a grader has flagged it."""
     claims = dict(Claim.objects.filter(pk__in=[d.claim_id for d in found]).values_list("pk", "text"))
-    questions = dict(
-        Response.objects.filter(pk__in=[d.response_id for d in found]).values_list("pk", "item__question")
-    )
+    wholes = {
+        pk: (question or "", beginning)
+        for pk, question, beginning in Response.objects.filter(
+            pk__in=[d.response_id for d in found if d.claim_id is None]
+        ).values_list("pk", "item__question", Left("text", BEGINNING))
+    }
     flagged = set(
         Flag.objects.filter(round=round, response__in=[d.response_id for d in found]).values_list(
             "response_id", "claim_id"
@@ -361,7 +367,8 @@ def with_texts(round: Round, found: list[Disagreement]) -> list[Disagreement]:
     return [
         replace(
             d,
-            text=claims[d.claim_id] if d.claim_id else questions[d.response_id] or "",
+            text=claims[d.claim_id] if d.claim_id else wholes[d.response_id][0],
+            response_text="" if d.claim_id else wholes[d.response_id][1],
             flagged=(d.response_id, d.claim_id) in flagged,
         )
         for d in found

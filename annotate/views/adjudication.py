@@ -187,7 +187,8 @@ def _case_page(request, version, case, form, bound_splits=None, status=200):
     ]
     cites = set(case.claim.source_ids) if case.claim else set()
     passages = [(passage, passage.passage_id in cites) for passage in case.response.passages.all()]
-    table = (*keys.label_keys(case.dimension.labels), *keys.ADJUDICATING)
+    reasons = form.fields["reason"].choices
+    table = (*keys.label_keys(case.dimension.labels), *keys.reason_keys(reasons), *keys.ADJUDICATING)
     context = {
         "version": version,
         "round": case.round,
@@ -198,6 +199,7 @@ def _case_page(request, version, case, form, bound_splits=None, status=200):
         "is_split": any(split.state == ClaimSplit.State.ACCEPTED for split in case.splits),
         "passages": sorted(passages, key=lambda pair: (not pair[1], pair[0].rank)),
         "fold": len(case.response.text) > FOLD_FROM,
+        "reasons": [(value, says, keys.REASONS[value]) for value, says in reasons],
         "key_table": table,
         "key_data": keys.as_data(table),
         "query": urlencode(_wanted(request.GET)),
