@@ -151,7 +151,7 @@ def test_manage_finds_its_tables_on_a_fresh_checkout_and_keeps_stdout_clean(read
 
 
 def test_manage_passes_the_exit_code_on(ready, tmp_path):
-    outcome = ready.run("manage", "check", "--tag", "no-such-tag", DATA_DIR=str(tmp_path))
+    outcome = ready.run("manage", "migrate", "no-such-app", DATA_DIR=str(tmp_path))
     assert outcome.returncode == 1
 
 
