@@ -19,6 +19,7 @@ from annotate.models import Annotation, Grader, Round
 from calibration import services as calibration
 from calibration.models import Verdict
 from evalsets import services as evalsets
+from evalsets.access import LEAD
 from evalsets.importing import Findings, ImportRefused, Limits, Problem, read_labels
 from evalsets.importing.records import ITEM_FIELDS, LabelRecord
 from evalsets.importing.validate import restored
@@ -35,12 +36,17 @@ def import_evalset(
     filename: str,
     name: str,
     person=None,
+    lead=None,
     with_labels: bool = False,
     freeze: bool = False,
     dry_run: bool = False,
     on_progress=None,
 ) -> dict:
-    """Import a file as a new version; `freeze` freezes the version and its system runs at once."""
+    """Import a file as a new version; `freeze` freezes the version and its system runs at once.
+
+    `person` is who asks and needs the right to; `lead` is made a lead of the eval set by somebody who has the
+    machine in hand.
+    """
     evalsets.check_evalset(stream=stream, filename=filename, name=name)
     with transaction.atomic():
         imported = evalsets.store_evalset(
@@ -48,6 +54,8 @@ def import_evalset(
         )
         labelled = _store_labels(imported, with_labels=with_labels)
         version = imported.version
+        if lead is not None:
+            evalsets.add_member(evalset=version.evalset, person=lead, role=LEAD)
         version.notices = imported.notices
         version.save(update_fields=["notices"])
         if freeze:

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from calibration.views import agreement, judges, method, report
+from calibration.views import agreement, exchange, judges, method, rates, report
 
 app_name = "calibration"
 
@@ -10,6 +10,9 @@ REPORT = f"{JUDGE_RUN}/calibration/<slug:dimension>"
 
 urlpatterns = [
     path("method/", method.method, name="method"),
+    path("evalsets/new/", exchange.upload, name="upload"),
+    path(f"{VERSION}/responses/new/", exchange.upload_responses, name="upload_responses"),
+    path(f"{VERSION}/export/", exchange.export_version, name="export_version"),
     path(f"{VERSION}/agreement/", agreement.agreement, name="agreement"),
     path(f"{VERSION}/judges/", judges.judges, name="judges"),
     path(f"{VERSION}/judges/new/", judges.new_judge, name="new_judge"),
@@ -24,4 +27,5 @@ urlpatterns = [
     path(f"{REPORT}/build/", report.build, name="build_report"),
     path(f"{REPORT}/cases/", report.cases, name="report_cases"),
     path(f"{REPORT}/<int:report>/kappa.<slug:kind>", report.kappa_chart, name="kappa_chart"),
+    path(f"{VERSION}/rates/", rates.rates, name="rates"),
 ]

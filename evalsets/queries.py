@@ -189,6 +189,26 @@ def runs_of(version: EvalSetVersion):
     return runs
 
 
+@dataclass(frozen=True)
+class Step:
+    """One thing on the way to a gold set; `done` is None where only the pages behind it can tell."""
+
+    name: str
+    done: bool | None
+
+
+def next_steps(version: EvalSetVersion, runs: list) -> list[Step]:
+    graders = version.evalset.memberships.filter(role="grader").count()
+    return [
+        Step("freeze", version.is_frozen),
+        Step("responses", bool(runs)),
+        Step("freeze_runs", bool(runs) and all(run.is_frozen for run in runs)),
+        Step("graders", graders >= 2),
+        Step("round", None),
+        Step("judge", None),
+    ]
+
+
 def items_page(version: EvalSetVersion, *, number: object, search: str = "") -> Page:
     """One page of items, with the number of responses, without their long texts."""
     items = Item.objects.filter(version=version)
@@ -218,6 +238,24 @@ def response_in(version: EvalSetVersion, pk: int) -> Response | None:
         .defer("extra", "item__extra")
         .prefetch_related(*whole_material())
         .first()
+    )
+
+
+def neighbours_of(response: Response) -> dict[str, int | None]:
+    """The responses before and after this one, in the order of import."""
+    others = Response.objects.filter(version=response.version_id).values_list("pk", flat=True)
+    return {
+        "previous": others.filter(position__lt=response.position).order_by("-position").first(),
+        "next": others.filter(position__gt=response.position).order_by("position").first(),
+    }
+
+
+def versions_of(evalset: EvalSet):
+    """Newest first, with counts."""
+    return (
+        evalset.versions.annotate(n_items=Count("items", distinct=True), n_runs=Count("runs", distinct=True))
+        .select_related("created_by", "frozen_by")
+        .order_by("-number")
     )
 
 

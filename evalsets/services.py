@@ -382,7 +382,9 @@ class HashMoved(Exception):
 
 
 @transaction.atomic
-def freeze_version(*, version: EvalSetVersion, person=None) -> EvalSetVersion:
+def freeze_version(
+    *, version: EvalSetVersion, person=None, primary_unit: str | None = None
+) -> EvalSetVersion:
     """Make the items of a version immutable; freezing a frozen version changes nothing."""
     version = (
         EvalSetVersion.objects.select_for_update(of=("self",)).select_related("evalset").get(pk=version.pk)
@@ -391,7 +393,8 @@ def freeze_version(*, version: EvalSetVersion, person=None) -> EvalSetVersion:
         return version
     version.content_hash = version_hash(version)
     version.state, version.frozen_at, version.frozen_by = State.FROZEN, timezone.now(), person
-    version.save(update_fields=["content_hash", "state", "frozen_at", "frozen_by"])
+    version.primary_unit = primary_unit or version.primary_unit
+    version.save(update_fields=["content_hash", "state", "frozen_at", "frozen_by", "primary_unit"])
     if version_hash(version) != version.content_hash:
         raise HashMoved(str(version))
     return version
@@ -416,6 +419,26 @@ def freeze_run(*, run: SystemRun) -> SystemRun:
 
 
 @transaction.atomic
+def freeze_runs(*, version: EvalSetVersion) -> list[SystemRun]:
+    """Freeze the runs of a version that are drafts."""
+    return [freeze_run(run=run) for run in version.runs.filter(state=State.DRAFT)]
+
+
+@transaction.atomic
 def add_member(*, evalset: EvalSet, person, role: str) -> Membership:
     membership, _made = Membership.objects.get_or_create(evalset=evalset, person=person, role=role)
     return membership
+
+
+class LastLead(Exception):
+    """Without this person nobody could open the eval set any more."""
+
+
+@transaction.atomic
+def remove_member(*, membership: Membership) -> None:
+    """Take a role away. What the person has said stays: labels hang on the grader, not on the role."""
+    EvalSet.objects.select_for_update().get(pk=membership.evalset_id)
+    leads = Membership.objects.filter(evalset=membership.evalset_id, role=LEAD, person__is_active=True)
+    if membership.role == LEAD and not leads.exclude(pk=membership.pk).exists():
+        raise LastLead
+    membership.delete()

@@ -1,2 +1,20 @@
+from django.urls import path, re_path
+
+from evalsets import views
+
 app_name = "evalsets"
-urlpatterns = []
+
+VERSION = "evalsets/<slug:slug>/<int:number>/"
+
+urlpatterns = [
+    # "new" is the upload page, which spans the apps and is served by another one.
+    re_path(r"^evalsets/(?!new/$)(?P<slug>[-a-zA-Z0-9_]+)/$", views.evalset, name="evalset"),
+    path("evalsets/<slug:slug>/members/", views.members, name="members"),
+    path("evalsets/<slug:slug>/members/<int:pk>/remove/", views.remove_member, name="remove_member"),
+    path(VERSION, views.version, name="version"),
+    path(f"{VERSION}freeze/", views.freeze, name="freeze"),
+    path(f"{VERSION}items/", views.items, name="items"),
+    path(f"{VERSION}responses/<int:pk>/", views.response, name="response"),
+    path(f"{VERSION}runs/freeze/", views.freeze_runs, name="freeze_runs"),
+    path(f"{VERSION}runs/<int:run_number>/freeze/", views.freeze_run, name="freeze_run"),
+]

@@ -1,0 +1,62 @@
+"""Cleaning of what the eval set pages send."""
+
+from django import forms
+from django.contrib.auth import get_user_model
+from django.utils.translation import gettext_lazy as _
+
+from evalsets.models import EvalSetVersion, Membership
+from evalsets.services import LONGEST_NAME
+
+
+class FileForm(forms.Form):
+    """A file of responses. What is in it is checked while it is read, not here."""
+
+    file = forms.FileField(
+        label=_("File"),
+        help_text=_("JSON Lines or CSV in UTF-8, plain or gzipped."),
+        allow_empty_file=True,  # an empty file is told like every other problem of a file
+        widget=forms.FileInput(attrs={"accept": ".jsonl,.ndjson,.json,.csv,.tsv,.gz"}),
+    )
+    with_labels = forms.BooleanField(
+        label=_("Import labels too"),
+        help_text=_(
+            "Labels of graders become an imported round, labels of judges become imported verdicts. Without "
+            "this, they are checked and left out."
+        ),
+        required=False,
+    )
+
+
+class UploadForm(FileForm):
+    name = forms.CharField(
+        label=_("Name of the eval set"),
+        help_text=_("The name of an eval set that you lead makes its next version."),
+        max_length=LONGEST_NAME,
+    )
+    field_order = ["name", "file", "with_labels"]
+
+
+class FreezeForm(forms.Form):
+    primary_unit = forms.ChoiceField(
+        label=_("What the headline counts"),
+        choices=EvalSetVersion.Unit.choices,
+        widget=forms.RadioSelect,
+        help_text=_("Printed beside every rate; rates of different units are never compared."),
+    )
+
+
+class MemberForm(forms.Form):
+    username = forms.CharField(
+        label=_("User name"), max_length=150, widget=forms.TextInput({"autocomplete": "off"})
+    )
+    role = forms.ChoiceField(label=_("Role"), choices=Membership.Role.choices, initial=Membership.Role.GRADER)
+
+    def clean_username(self):
+        person = (
+            get_user_model()
+            .objects.filter(username=self.cleaned_data["username"].strip(), is_active=True)
+            .first()
+        )
+        if person is None:
+            raise forms.ValidationError(_("There is no active account of this name."))
+        return person
