@@ -80,19 +80,84 @@ def ladder(rows: Iterable[dict[str, Any]], *, bar: float | None) -> dict[str, An
             },
         },
     ]
-    return {
-        "data": {"values": values},
-        "padding": {"left": 24, "right": 12, "top": 6, "bottom": 4},  # names may be wider than measured here
-        "width": 300,
-        "height": {"step": 34},
-        "config": CONFIG,
-        "layer": layers,
-    }
+    return {**_chart(values, 300), "height": {"step": 34}, "layer": layers}
 
 
 def _ticks(start: float) -> list[float]:
     first = round(start * 5) / 5
     return [round(first + 0.2 * step, 1) for step in range(round((1 - first) / 0.2) + 1)]
+
+
+def pair_plot(systems: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Over-answering against over-refusal, one point a system with both intervals; better is lower left."""
+    values = [
+        {
+            "system": entry["system"],
+            **{
+                f"answering_{key}": entry["abstention"]["over_answering"][key]
+                for key in ("value", "low", "high")
+            },
+            **{
+                f"refusal_{key}": entry["abstention"]["over_refusal"][key] for key in ("value", "low", "high")
+            },
+        }
+        for entry in systems
+        if is_pair(entry)
+    ]
+    scale = {"domain": [0, 1]}
+    percent = {"format": ".0%", "grid": True, "gridColor": LINE, "tickCount": 5}
+    x = {"type": "quantitative", "scale": scale, "axis": percent, "title": _("over-answering")}
+    y = {"type": "quantitative", "scale": scale, "axis": percent, "title": _("over-refusal")}
+    middle = {"x": {**x, "field": "answering_value"}, "y": {**y, "field": "refusal_value"}}
+    rule = {"type": "rule", "strokeWidth": 1.5, "color": SOFT}
+    spec = _chart(values, 300)
+    spec["height"] = 300
+    spec["layer"] = [
+        {
+            "mark": rule,
+            "encoding": {**middle, "x": {**x, "field": "answering_low"}, "x2": {"field": "answering_high"}},
+        },
+        {
+            "mark": rule,
+            "encoding": {**middle, "y": {**y, "field": "refusal_low"}, "y2": {"field": "refusal_high"}},
+        },
+        {"mark": {"type": "circle", "size": 90, "opacity": 1, "color": JUDGE}, "encoding": middle},
+        {
+            "mark": {
+                "type": "text",
+                "align": "left",
+                "dx": 8,
+                "dy": -8,
+                "color": INK,
+                "fontSize": 12,
+                "limit": 180,
+            },
+            "encoding": {**middle, "text": {"field": "system"}},
+        },
+    ]
+    return spec
+
+
+def is_pair(entry: dict[str, Any]) -> bool:
+    """Whether a system has both halves of the pair, and neither is withheld."""
+    abstention = entry.get("abstention", {})
+    return all(
+        abstention.get(name, {}).get("value") is not None for name in ("over_answering", "over_refusal")
+    )
+
+
+def pairs_described(systems: Iterable[dict[str, Any]]) -> str:
+    return "; ".join(
+        f"{entry['system']}: over-answering {entry['abstention']['over_answering']['value']:.0%}, "
+        f"over-refusal {entry['abstention']['over_refusal']['value']:.0%}"
+        for entry in systems
+    )
+
+
+def _chart(values: list[dict[str, Any]], width: int) -> dict[str, Any]:
+    # Names may be wider than in the fonts measured here.
+    padding = {"left": 24, "right": 12, "top": 6, "bottom": 4}
+    return {"data": {"values": values}, "padding": padding, "width": width, "config": CONFIG}
 
 
 def described(rows: Iterable[dict[str, Any]], bar: float | None) -> str:

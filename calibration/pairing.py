@@ -13,7 +13,7 @@ from django.db.models.functions import Substr
 
 from annotate.models import Annotation, Assignment, GoldLabel, Grader, Round
 from calibration.models import JudgeRun, Verdict
-from calibration.table import MISSING, REASON_CODE, Column, Table, Targets, counts_per_label
+from calibration.table import MISSING, REASON_CODE, Column, Table, Targets, gold_column, grader_column
 from evalsets.labels import LABELS
 from evalsets.models import Claim, EvalSetVersion, Response, SystemRun
 
@@ -169,14 +169,8 @@ def grader_columns(*, targets: Targets, round: Round) -> tuple[Column, ...]:
 
 
 def _grader_column(targets, name, given, rows, assigned, imported) -> Column:
-    codes = _codes(targets, given, rows)
-    why = np.full(len(targets), REASON_CODE["no_label" if imported else "not_labelled"], dtype=np.int8)
-    if not imported:
-        theirs = np.isin(targets.response, list(assigned or ()))
-        why[~theirs] = REASON_CODE["not_assigned"]
-    why[targets.empty] = REASON_CODE["empty_response"]
-    why[codes >= 0] = 0
-    return Column(name, "grader", codes, why)
+    theirs = None if imported else np.isin(targets.response, list(assigned or ()))
+    return grader_column(name, _codes(targets, given, rows), targets, theirs)
 
 
 def gold_columns(
@@ -195,12 +189,7 @@ def gold_columns(
     for target, _, where_from, judge_seen in settled:
         if target in rows:
             source[rows[target]], saw_judge[rows[target]] = where_from, bool(judge_seen)
-    given = counts_per_label(graders, targets)
-    differ = (given > 0).sum(axis=1) > 1
-    why = np.where(differ, REASON_CODE["unresolved"], REASON_CODE["not_labelled"]).astype(np.int8)
-    why[targets.empty & (given.sum(axis=1) == 0)] = REASON_CODE["empty_response"]
-    why[codes >= 0] = 0
-    return Column("gold", "gold", codes, why), source, saw_judge
+    return gold_column(codes, targets, graders), source, saw_judge
 
 
 def judge_column(*, targets: Targets, judge_run: JudgeRun) -> Column:

@@ -2,13 +2,17 @@
 
 from collections.abc import Iterable
 
-from annotate.models import Round
+from django.db.models import Q
+
+from annotate.models import Grader, Round
 from calibration.measures import Figures, rates_of
 from calibration.models import JudgeRun
 from calibration.pairing import judge_column, table_of, targets_of
 from calibration.table import Column, Table, Targets, nobody
 from evalsets.labels import LABELS
-from evalsets.models import EvalSetVersion
+from evalsets.models import EvalSetVersion, Response
+
+GAPS_SHOWN = 50
 
 
 def human_rates(
@@ -32,6 +36,14 @@ def human_rates(
     )
 
 
+def grader_names(round: Round | None) -> list[str]:
+    """The graders that a rate may be asked for by name."""
+    if round is None:
+        return []
+    graders = Grader.objects.filter(Q(annotations__round=round) | Q(assignments__round=round))
+    return list(graders.distinct().order_by("number").values_list("name", flat=True))
+
+
 def column_of(table: Table, source: str) -> Column:
     """The column of gold or of grader:NAME; of a grader who said nothing here, one without a label."""
     if source == "gold":
@@ -40,6 +52,13 @@ def column_of(table: Table, source: str) -> Column:
     name = source.removeprefix("grader:")
     found = [column for column in table.graders if column.name == name]
     return found[0] if found else nobody(table.targets, name, "grader", "not_assigned")
+
+
+def gap_responses(figures: Figures) -> list[Response]:
+    """The answers in which no claim was found, to be looked at."""
+    wanted = figures.get("extraction_gap_responses", [])[:GAPS_SHOWN]
+    found = Response.objects.in_bulk(wanted)
+    return [found[pk] for pk in wanted]
 
 
 def rates_of_judge_run(*, judge_run: JudgeRun, dimension: str, unit: str) -> Figures:

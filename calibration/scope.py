@@ -4,8 +4,11 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotate.models import Round
+from calibration.models import Judge
 from calibration.pairing import chosen_round, dimensions_of
+from calibration.rates import grader_names
 from evalsets.labels import LABELS
+from evalsets.models import EvalSetVersion
 
 
 class ScopeForm(forms.Form):
@@ -34,3 +37,32 @@ class ScopeForm(forms.Form):
     def chosen_dimension(self, round: Round | None) -> str:
         asked = self.cleaned_data["dimension"]
         return asked or (dimensions_of(round) or list(LABELS))[0]
+
+
+class RatesForm(ScopeForm):
+    """`?source=&unit=&round=` of the rates page; the version's own unit unless another is asked for."""
+
+    def __init__(self, data, *, version):
+        super().__init__(data, version=version)
+        units = EvalSetVersion.Unit.choices
+        self.fields["unit"] = forms.ChoiceField(label=_("Unit"), required=False, choices=[("", ""), *units])
+        self.fields["source"] = forms.ChoiceField(
+            label=_("By"), required=False, choices=[("", ""), *self.sources()]
+        )
+
+    def sources(self):
+        names = sorted({name for round in self.rounds for name in grader_names(round)})
+        judges = Judge.objects.filter(runs__version=self.version).distinct().values_list("name", flat=True)
+        return [
+            ("gold", _("gold labels")),
+            *((f"grader:{name}", _("grader {name}").format(name=name)) for name in names),
+            *((f"judge:{name}", _("judge {name}").format(name=name)) for name in judges),
+        ]
+
+    @property
+    def unit(self) -> str:
+        return self.cleaned_data["unit"] or self.version.primary_unit
+
+    @property
+    def source(self) -> str:
+        return self.cleaned_data["source"] or "gold"

@@ -20,8 +20,10 @@ REASONS = (
     "",
     "empty_response",
     "not_assigned",
+    "part_of_split",
     "no_label",
     "not_labelled",
+    "split",
     "unresolved",
     "gold_saw_judge",
     "not_judged",
@@ -175,6 +177,33 @@ class Table:
                 values.setdefault((name, value), []).append(item)
         for (name, value), items in sorted(values.items()):
             yield Group(name, value, np.isin(self.targets.item, items))
+
+
+def reasons_without_label(targets: Targets, assigned: Mask | None) -> NDArray[np.int8]:
+    """Why a grader has no label, target by target; `assigned` is None where labels were imported."""
+    why = np.full(
+        len(targets), REASON_CODE["no_label" if assigned is None else "not_labelled"], dtype=np.int8
+    )
+    if assigned is not None:
+        why[~assigned] = REASON_CODE["not_assigned"]
+    why[~targets.original] = REASON_CODE["part_of_split"]
+    why[targets.empty] = REASON_CODE["empty_response"]
+    return why
+
+
+def grader_column(name: str, codes: Ints, targets: Targets, assigned: Mask | None) -> Column:
+    why = reasons_without_label(targets, assigned)
+    return Column(name, "grader", codes, np.where(codes >= 0, 0, why).astype(np.int8))
+
+
+def gold_column(codes: Ints, targets: Targets, graders: Sequence[Column]) -> Column:
+    """Gold; without it, whether the graders differ or have not labelled."""
+    given = counts_per_label(graders, targets)
+    differ = (given > 0).sum(axis=1) > 1
+    why = np.where(differ, REASON_CODE["unresolved"], REASON_CODE["not_labelled"])
+    why[targets.empty & (given.sum(axis=1) == 0)] = REASON_CODE["empty_response"]
+    why[~targets.leaf] = REASON_CODE["split"]
+    return Column("gold", "gold", codes, np.where(codes >= 0, 0, why).astype(np.int8))
 
 
 def nobody(targets: Targets, name: str, kind: str, reason: str) -> Column:

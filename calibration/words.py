@@ -18,7 +18,7 @@ LEFT_OUT = {
     "unverifiable": _("unverifiable"),
     "unlabelled": _("no label"),
     "unlabelled_claims": _("responses with claims that have no label"),
-    "labelled_elsewhere": _("labelled in another round"),
+    "part_of_split": _("a part of a split claim, which the lead decided"),
     "not_decision_critical": _("not marked as decision-critical"),
     "no_valid_verdict": _("no valid label"),
     "empty": _("empty responses"),
@@ -111,6 +111,21 @@ CONDITIONS = {
     "judge_agreement": _("Judge agrees with people, lower limit"),
     "non_inferiority": _("Not worse than a second person, lower limit"),
     "youden": _("Tells the two classes apart (Se + Sp − 1), lower limit"),
+}
+
+QUESTIONS = {
+    "answerable": _("answerable"),
+    "unanswerable": _("unanswerable"),
+    "underspecified": _("underspecified"),
+}
+
+UNANSWERABLE = {
+    "out_of_scope": _("out of scope"),
+    "in_domain_absent": _("in the domain, but absent"),
+    "false_premise": _("false premise"),
+    "time_shifted": _("time-shifted"),
+    "permission_shifted": _("permission-shifted"),
+    "underspecified": _("underspecified"),
 }
 
 MEASURES = {"cohen_kappa": _("Cohen's kappa"), "krippendorff_alpha": _("Krippendorff's alpha")}

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotate.models import Round
+from calibration.models import Judge
 from calibration.pairing import chosen_round
 from evalsets.labels import LABELS
 from evalsets.models import EvalSetVersion
@@ -24,6 +25,15 @@ def version_named(name: str) -> EvalSetVersion:
         )
         raise CommandError(f"There is no version {name!r}. Known: {', '.join(there) or 'none'}.")
     return version
+
+
+def judge_of(version: EvalSetVersion, name: str) -> Judge:
+    judges = Judge.objects.filter(evalset=version.evalset)
+    judge = judges.filter(name=name).first()
+    if judge is None:
+        names = ", ".join(judges.values_list("name", flat=True)) or "none"
+        raise CommandError(f"{version.evalset.slug} has no judge {name!r}. It has: {names}.")
+    return judge
 
 
 def round_of(version: EvalSetVersion, number: int | None) -> Round | None:

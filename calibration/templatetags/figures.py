@@ -58,18 +58,18 @@ def short_label(label: str):
 
 
 @register.filter
-def largest(groups, count: int):
+def largest(groups, count: int, size: str = "n"):
     """The groups with the most targets, in the order given."""
     if len(groups) <= count + 2:
         return groups
-    kept = {id(group) for group in sorted(groups, key=lambda group: -group["n"])[:count]}
+    kept = {id(group) for group in sorted(groups, key=lambda group: -group[size])[:count]}
     return [group for group in groups if id(group) in kept]
 
 
 @register.filter
-def smallest(groups, count: int):
+def smallest(groups, count: int, size: str = "n"):
     """The groups that `largest` leaves out."""
-    shown = {id(group) for group in largest(groups, count)}
+    shown = {id(group) for group in largest(groups, count, size)}
     return [group for group in groups if id(group) not in shown]
 
 
@@ -150,8 +150,42 @@ def total(mapping) -> int:
 
 
 @register.filter
-def heat(count: int, whole: int) -> str:
-    """The shade of a table's cell by its share of the whole table."""
+def question_words(question: str):
+    return words.QUESTIONS.get(question, question)
+
+
+@register.filter
+def unanswerable_words(reason: str):
+    return words.UNANSWERABLE.get(reason, reason)
+
+
+@register.filter
+def wanted_of(question: str) -> str:
+    """What a system should do with a question of this class."""
+    return {"answerable": "ANSWERED", "unanswerable": "REFUSED", "underspecified": "CLARIFY"}[question]
+
+
+@register.filter
+def nobody_answered(matrix) -> bool:
+    """Whether an abstention matrix holds no label at all."""
+    return not any(count for row in matrix.values() for name, count in row.items() if name != "missing")
+
+
+@register.filter
+def largest_by_responses(groups, count: int):
+    return largest(groups, count, "n_responses")
+
+
+@register.filter
+def smallest_by_responses(groups, count: int):
+    return smallest(groups, count, "n_responses")
+
+
+@register.filter
+def heat(count: int, whole) -> str:
+    """The shade of a table's cell by its share of the whole table (or of its total)."""
+    if isinstance(whole, dict):
+        whole = sum(sum(row.values()) for row in whole.values())
     if not count or not whole:
         return ""
     part = count / whole

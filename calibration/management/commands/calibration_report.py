@@ -2,7 +2,13 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from calibration.management.reporting import ReportingCommand, round_facts, round_of, version_named
+from calibration.management.reporting import (
+    ReportingCommand,
+    judge_of,
+    round_facts,
+    round_of,
+    version_named,
+)
 from calibration.measures import Figures
 from calibration.models import Judge, JudgeRun
 from calibration.reports import NotReportable, build_report, dimensions_judged, standing_of
@@ -76,15 +82,6 @@ def report_figures(report: Any) -> Figures:
         "agreement": agreement | {"dimensions": [agreement]},
         "rates": payload["rates"] if holds.trusted and "rates" in payload else holds.withheld(),
     }
-
-
-def judge_of(version: EvalSetVersion, name: str) -> Judge:
-    judges = Judge.objects.filter(evalset=version.evalset)
-    judge = judges.filter(name=name).first()
-    if judge is None:
-        names = ", ".join(judges.values_list("name", flat=True)) or "none"
-        raise CommandError(f"{version.evalset.slug} has no judge {name!r}. It has: {names}.")
-    return judge
 
 
 def _run_of(judge: Judge, version: EvalSetVersion, number: int | None, dimension: str | None) -> JudgeRun:

@@ -1,0 +1,74 @@
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from calibration.management.reporting import (
+    ReportingCommand,
+    judge_of,
+    round_facts,
+    round_of,
+    version_named,
+)
+from calibration.measures import HEADLINES
+from calibration.rates import grader_names, human_rates
+from calibration.reports import judge_rates
+from evalsets.models import EvalSetVersion
+
+
+class Command(ReportingCommand):
+    help = "Hallucination and abstention rates by gold, by one grader, or by a judge that is trusted."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--source", default="gold", metavar="gold|grader:NAME|judge:NAME")
+        parser.add_argument("--unit", choices=EvalSetVersion.Unit.values, help="default: the version's own")
+        self.add_round(parser)
+
+    def report(self, **options: Any) -> dict[str, Any]:
+        version = version_named(options["version"])
+        unit, source = options["unit"] or version.primary_unit, options["source"]
+        facts = {"version": str(version), "source": source, "unit": unit}
+        if source.startswith("judge:"):
+            judge = judge_of(version, source.removeprefix("judge:"))
+            return facts | judge_rates(judge=judge, version=version, unit=unit)
+        round = round_of(version, options["round"])
+        _check_source(source, grader_names(round))
+        rates = human_rates(version=version, round=round, source=source, unit=unit)
+        return facts | {"round": round_facts(round)} | rates
+
+    def sentences(self, result: dict[str, Any]) -> list[str]:
+        words = [f"{result['version']}, by {result['source']}, unit: {result['unit']}"]
+        if "withheld" in result:
+            state = result["withheld"]["state"]
+            return [*words, f"Withheld: the judge is {state}. calibration_report says what is missing."]
+        if len(result["systems"]) > 1:
+            words.append(f"Pooled over {len(result['systems'])} systems; each apart below.")
+        words += _sentences_of(result)
+        for system in result["per_system"] if len(result["systems"]) > 1 else ():
+            words.append(f"{system['system']}:")
+            words += [f"  {sentence}" for sentence in _sentences_of(system)]
+        return words
+
+
+def _sentences_of(figures: dict[str, Any]) -> list[str]:
+    words = []
+    if "sentence" in figures and "withheld" not in figures["hallucination"]:
+        words.append(figures["sentence"])
+    elif "withheld" in figures.get("hallucination", {}):
+        words.append(f"{', '.join(HEADLINES)}: withheld, {figures['hallucination']['withheld']['state']}.")
+    abstention = figures.get("abstention", {})
+    if "withheld" in abstention:
+        words.append(f"abstention: withheld, {abstention['withheld']['state']}.")
+    elif abstention:
+        words.append(abstention["sentence"])
+    return words
+
+
+def _check_source(source: str, graders: list[str]) -> None:
+    if source == "gold":
+        return
+    kind, _, name = source.partition(":")
+    if kind != "grader":
+        raise CommandError(f"--source must be gold, grader:NAME or judge:NAME, got {source!r}.")
+    if name not in graders:
+        raise CommandError(f"There is no grader {name!r} in this round: {', '.join(graders) or 'none'}.")
