@@ -29,7 +29,12 @@ def clean_base_url(url: str) -> str:
     return url.rstrip("/")
 
 
-class JudgeForm(forms.Form):
+class PlainForm(forms.Form):
+    def __init__(self, *args, **options):
+        super().__init__(*args, label_suffix="", **options)
+
+
+class JudgeForm(PlainForm):
     name = forms.CharField(label=_("Name"), max_length=200)
     model = forms.CharField(
         label=_("Model"),
@@ -123,16 +128,20 @@ class JudgeForm(forms.Form):
     @property
     def warnings(self) -> list[str]:
         kin = kin_of(self.cleaned_data["family"], System.objects.filter(evalset=self.evalset))
-        return [_("The judge is of the same model family as {system}.").format(system=name) for name in kin]
+        if not kin:
+            return []
+        return [_("The judge is of the same model family as {systems}.").format(systems=", ".join(kin))]
 
 
 def kin_of(family: str, systems) -> list[str]:
     """The systems of a judge's own model family."""
     wanted = family.strip().casefold()
-    return [str(system) for system in systems if wanted and system.family.strip().casefold() == wanted]
+    return sorted(
+        {str(system) for system in systems if wanted and system.family.strip().casefold() == wanted}
+    )
 
 
-class StartForm(forms.Form):
+class StartForm(PlainForm):
     """Which judge, about what, over which system runs."""
 
     judge = forms.ChoiceField(label=_("Judge"))
@@ -213,7 +222,7 @@ class StartForm(forms.Form):
         return kin_of(judge.family, [run.system for run in self.chosen_runs]) if judge else []
 
 
-class VerdictFilter(forms.Form):
+class VerdictFilter(PlainForm):
     state = forms.ChoiceField(
         label=_("State"), required=False, choices=[("", _("all")), *Verdict.State.choices]
     )
