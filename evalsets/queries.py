@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Prefetch, Q
+from django.db.models.functions import Length
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -107,8 +108,12 @@ def _shares(values: Counter[str], items: int) -> list[Share]:
 
 def _reason_shares(reasons: Counter[str]) -> list[Share]:
     total = reasons.total()
-    shares = [Share(reason, reasons[reason], total) for reason in UNANSWERABLE_REASONS]
+    shares = [Share(_words(reason), reasons[reason], total) for reason in UNANSWERABLE_REASONS]
     return [*shares, Share(_("(no reason given)"), reasons[""], total)] if reasons[""] else shares
+
+
+def _words(reason: str) -> str:
+    return reason.replace("_", " ")
 
 
 def _warnings(items, answerable, reasons, strata) -> list[str]:
@@ -126,7 +131,7 @@ def _warnings(items, answerable, reasons, strata) -> list[str]:
     if missing := [reason for reason in UNANSWERABLE_REASONS if not reasons[reason]]:
         warnings.append(
             _("No unanswerable item has the reason %(reasons)s: nothing can be said about that kind.")
-            % {"reasons": ", ".join(missing)}
+            % {"reasons": ", ".join(map(_words, missing))}
         )
     if reasons[""]:
         warnings.append(
@@ -182,7 +187,8 @@ def runs_of(version: EvalSetVersion):
     )
     empty: Counter[int] = Counter()
     # A blank text is a short one; the database narrows down, Python decides what can be seen.
-    for run, text in version.responses.order_by().filter(text__length__lte=64).values_list("run", "text"):
+    short = version.responses.order_by().annotate(length=Length("text")).filter(length__lte=64)
+    for run, text in short.values_list("run", "text").iterator():
         empty[run] += is_blank(text)
     for run in runs:
         run.n_claims, run.n_empty = claims.get(run.pk, 0), empty[run.pk]
