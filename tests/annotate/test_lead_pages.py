@@ -1,0 +1,439 @@
+"""The lead's pages: rounds, disagreements, adjudication."""
+
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+from django.urls import reverse
+
+from annotate import services
+from annotate.models import Adjudication, Annotation, Assignment, ClaimSplit, GoldLabel, Round, Unblinding
+from annotate.queries import disagreements
+from annotate.views.adjudication import Case
+from evalsets.models import Claim
+from tests.annotate.worlds import grader_of, make_round, make_version, response_of, say
+
+READS = ["rounds", "open_round", "round", "rubric", "disagreements", "adjudicate"]
+WRITES = ["open_round", "move_round", "reassign", "adjudicate", "decide_split"]
+
+
+@pytest.fixture
+def as_(client):
+    def log_in(person):
+        client.force_login(person)
+        return client
+
+    return log_in
+
+
+@pytest.fixture
+def lead_who_grades(member):
+    return member("both", "lead", "grader")
+
+
+def url(round, name, *more):
+    version = round.version
+    place = [version.evalset.slug, version.number]
+    if name in ("round", "move_round", "reassign", "adjudicate", "decide_split"):
+        place.append(round.number)
+    if name == "adjudicate":
+        more = more or ("grounding", claim_of(round, 6).pk)
+    if name == "decide_split":
+        more = more or (1,)
+    return reverse(f"annotate:{name}", args=[*place, *more])
+
+
+def claim_of(round, position) -> Claim:
+    return response_of(round, position).claims.filter(parent=None).first()
+
+
+def soup(answer):
+    return BeautifulSoup(answer.content, "html.parser")
+
+
+def decision(page, **fields):
+    """The fields of the decision form on the page."""
+    return {
+        "label": "contradicted",
+        "reason": "edge_case",
+        "note": "",
+        "seen": page.select_one("#decision [name=seen]")["value"],
+        **fields,
+    }
+
+
+@pytest.fixture
+def split_over_six(round, grader_a, grader_b):
+    say(round, grader_a, 6, "supported")
+    say(round, grader_b, 6, "contradicted")
+    return round
+
+
+# Who may come in
+
+
+@pytest.mark.parametrize("name", READS)
+def test_pages_open_for_the_lead_only(round, as_, lead, grader_a, stranger, name):
+    for person, status in [(lead, 200), (grader_a, 404), (stranger, 404)]:
+        assert as_(person).get(url(round, name)).status_code == status
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_actions_are_closed_to_others(round, as_, grader_a, stranger, name):
+    for person in (grader_a, stranger):
+        assert as_(person).post(url(round, name)).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["move_round", "reassign", "decide_split"])
+def test_actions_want_post(round, as_, lead, name):
+    assert as_(lead).get(url(round, name)).status_code == 405
+
+
+@pytest.mark.parametrize("name", ["round", "disagreements", "adjudicate"])
+def test_lead_who_still_grades_finds_the_labels_closed(version, as_, grader_a, lead_who_grades, name):
+    round = make_round(version, grader_a, lead_who_grades)
+    answer = as_(lead_who_grades).get(url(round, name))
+    assert answer.status_code == 403
+    assert soup(answer).select_one(f'a[href="{reverse("annotate:grade", args=[round.pk])}"]')
+
+
+def test_lead_who_still_grades_sees_no_progress_of_others(version, as_, grader_a, lead_who_grades):
+    round = make_round(version, grader_a, lead_who_grades)
+    before = _without_tokens(as_(lead_who_grades).get(url(round, "rounds")))
+    say(round, grader_a, 2, "REFUSED")
+    assert _without_tokens(as_(lead_who_grades).get(url(round, "rounds"))) == before
+
+
+def _without_tokens(answer):
+    text = re.sub(r'name="csrfmiddlewaretoken" value="[^"]*"', "", answer.content.decode())
+    return re.sub(r"X-CSRFToken[^}]*}", "", text)
+
+
+def test_labels_are_final_once_a_lead_who_grades_has_looked(evalset, as_, grader_a, lead_who_grades):
+    round = make_round(make_version(evalset, responses=[("A ferry.", [])]), grader_a, lead_who_grades)
+    say(round, lead_who_grades, 1, "ANSWERED")
+    services.take_back(round=round, grader=grader_of(round, lead_who_grades))
+    say(round, lead_who_grades, 1, "REFUSED")  # until then it may be changed
+    assert as_(lead_who_grades).get(url(round, "disagreements")).status_code == 200
+    assert Unblinding.objects.get().person == lead_who_grades
+    with pytest.raises(services.Conflict, match="everybody's labels"):
+        services.take_back(round=round, grader=grader_of(round, lead_who_grades))
+    say(round, grader_a, 1, "REFUSED")
+    services.take_back(round=round, grader=grader_of(round, grader_a))  # nobody else is bound
+
+
+# Rounds
+
+
+@pytest.fixture
+def wanted(version, grader_a, grader_b):
+    return {
+        "runs": [version.runs.get().pk],
+        "people": [grader_a.pk, grader_b.pk],
+        "share": "all",
+        "overlap": "",
+        "seed": 11,
+    }
+
+
+def test_open_round_counts_first_and_opens_when_confirmed(version, as_, lead, wanted):
+    place = reverse("annotate:open_round", args=[version.evalset.slug, version.number])
+    page = soup(as_(lead).post(place, wanted))
+    text = page.select_one("[role=status]").get_text(" ", strip=True)
+    assert "10 assignments" in text
+    assert "over 5 responses" in text
+    assert "1 response is left out" in text
+    assert Round.objects.count() == 0
+    for _ in range(2):  # a double click
+        as_(lead).post(place, wanted | {"confirm": "1"})
+    round = Round.objects.get()
+    assert (round.seed, round.created_by, round.assignments.count()) == (11, lead, 10)
+
+
+def test_open_round_with_overlap(version, as_, lead, wanted):
+    place = reverse("annotate:open_round", args=[version.evalset.slug, version.number])
+    wanted |= {"share": "some", "overlap": "2", "confirm": "1"}
+    assert as_(lead).post(place, wanted).status_code == 302
+    assert Assignment.objects.count() == 7
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"runs": []},
+        {"runs": [999]},
+        {"people": []},
+        {"people": [999]},
+        {"share": "some", "overlap": ""},
+        {"share": "some", "overlap": "6"},
+        {"share": "some", "overlap": "-1"},
+        {"seed": "x"},
+    ],
+)
+def test_open_round_refuses_bad_input(version, as_, lead, wanted, wrong):
+    place = reverse("annotate:open_round", args=[version.evalset.slug, version.number])
+    answer = as_(lead).post(place, wanted | wrong | {"confirm": "1"})
+    assert answer.status_code == 400
+    assert soup(answer).select(".errorlist") or "seed" in wrong
+    assert Round.objects.count() == 0
+
+
+def test_a_person_of_another_eval_set_cannot_be_chosen(version, as_, lead, wanted, stranger):
+    place = reverse("annotate:open_round", args=[version.evalset.slug, version.number])
+    answer = as_(lead).post(place, wanted | {"people": [stranger.pk], "confirm": "1"})
+    assert answer.status_code == 400
+
+
+def test_round_is_paused_resumed_and_closed(round, as_, lead):
+    for move, state in [("pause", "paused"), ("resume", "open"), ("close", "closed"), ("resume", "closed")]:
+        as_(lead).post(url(round, "move_round"), {"move": move})
+        round.refresh_from_db()
+        assert round.state == state
+
+
+def test_round_page_says_who_waits_for_whom(round, as_, lead, grader_a, grader_b):
+    say(round, grader_a, 2, "REFUSED", milliseconds=900)
+    say(round, grader_a, 5, "CLARIFY", milliseconds=3000)
+    say(round, grader_b, 5, "CLARIFY")
+    text = soup(as_(lead).get(url(round, "round"))).select_one("table").get_text(" ", strip=True)
+    assert "grader_a 2 of 5 2 1 nobody" in text
+    assert "grader_b 1 of 5 1 0 1 waits for grader_b" in text
+
+
+def test_flags_and_splits_are_on_the_round_page_without_a_name(round, as_, lead, grader_a):
+    response = response_of(round, 6)
+    grader = grader_of(round, grader_a)
+    services.flag(round=round, grader=grader, response=response, claim=None, note="ODD <b>one</b>")
+    services.propose_split(round=round, grader=grader, claim=claim_of(round, 4), parts=["a", "b"])
+    page = soup(as_(lead).get(url(round, "round")))
+    assert "ODD <b>one</b>" in page.select_one(".flag").get_text()
+    assert "grader_a" not in page.select_one(".flag").get_text()
+    assert page.select_one("#splits-title").get_text(" ", strip=True) == "Proposed splits 1"
+
+
+def test_reassign_hands_over_what_the_other_does_not_grade(version, as_, lead, grader_a, grader_b, member):
+    round = make_round(version, grader_a, grader_b)
+    third = member("third", "grader")
+    say(round, grader_a, 2, "REFUSED")
+    fields = {"grader": grader_of(round, grader_a).pk, "to": third.pk, "at_most": "3"}
+    as_(lead).post(url(round, "reassign"), fields)
+    held = Assignment.objects.filter(round=round, state="pending").values_list("grader__name", flat=True)
+    assert sorted(held) == ["grader_a"] + ["grader_b"] * 5 + ["third"] * 3
+    fields["to"] = grader_b.pk
+    answer = as_(lead).post(url(round, "reassign"), fields, follow=True)
+    assert "0 responses handed over; 1 stay." in answer.content.decode()
+
+
+def test_reassign_refuses_a_person_who_is_no_grader(round, as_, lead, grader_a, stranger):
+    fields = {"grader": grader_of(round, grader_a).pk, "to": stranger.pk}
+    assert as_(lead).post(url(round, "reassign"), fields).status_code == 400
+
+
+# The list of disagreements
+
+
+def test_total_disagreement_puts_everything_in_the_list(round, grader_a, grader_b):
+    for position in (1, 2, 4, 5, 6):
+        claims = response_of(round, position).claims.count()
+        say(round, grader_a, position, *["supported"] * claims, "ANSWERED")
+        say(round, grader_b, position, *["contradicted"] * claims, "REFUSED")
+    found = disagreements(round)
+    assert len(found) == Annotation.objects.count() / 2 == 9
+    assert {d.status for d in found} == {"pending"}
+
+
+def test_list_holds_what_differs_to_decide_first(round, lead, grader_a, grader_b, member):
+    say(round, grader_a, 1, "supported", "supported", "ANSWERED")
+    say(round, grader_b, 1, "supported", "contradicted", "REFUSED")
+    say(round, grader_a, 4, "supported")
+    services.propose_split(
+        round=round, grader=grader_of(round, grader_a), claim=claim_of(round, 4), parts=["a", "b"]
+    )
+    response = response_of(round, 1)
+    services.adjudicate(
+        round=round,
+        response=response,
+        claim=None,
+        dimension="abstention",
+        label="REFUSED",
+        reason="other",
+        person=lead,
+    )
+    found = [(d.status, d.dimension, d.proposed) for d in disagreements(round)]
+    assert found == [
+        ("pending", "grounding", False),
+        ("waiting", "grounding", True),
+        ("done", "abstention", False),
+    ]
+    assert [d.status for d in disagreements(round, dimension="grounding", status="pending")] == ["pending"]
+
+
+def test_list_of_three_graders_puts_the_least_agreed_first(version, grader_a, grader_b, member):
+    third = member("third", "grader")
+    round = make_round(version, grader_a, grader_b, third)
+    for person, one, two in [
+        (grader_a, "ANSWERED", "ANSWERED"),
+        (grader_b, "ANSWERED", "REFUSED"),
+        (third, "REFUSED", "CLARIFY"),
+    ]:
+        say(round, person, 2, one)
+        say(round, person, 5, two)
+    assert [d.response_id for d in disagreements(round)] == [
+        response_of(round, 5).pk,
+        response_of(round, 2).pk,
+    ]
+
+
+def test_labels_of_a_target_that_waits_are_not_shown(round, as_, lead, grader_a):
+    say(round, grader_a, 4, "unverifiable")
+    services.propose_split(
+        round=round, grader=grader_of(round, grader_a), claim=claim_of(round, 4), parts=["a", "b"]
+    )
+    page = soup(as_(lead).get(url(round, "disagreements"), {"status": "all"}))
+    assert "shown when all are in" in page.select_one("table").get_text()
+    assert "unverifiable" not in page.select_one("table").get_text()
+
+
+@pytest.mark.parametrize("query", [{"round": "9"}, {"round": "x"}])
+def test_list_of_an_unknown_round_is_not_found(round, as_, lead, query):
+    assert as_(lead).get(url(round, "disagreements"), query).status_code == 404
+
+
+# Deciding
+
+
+def test_decide_stores_gold_and_goes_on_to_the_next(split_over_six, as_, lead, grader_a, grader_b):
+    round = split_over_six
+    say(round, grader_a, 2, "REFUSED")
+    say(round, grader_b, 2, "ANSWERED")
+    place = url(round, "adjudicate")
+    page = soup(as_(lead).get(place))
+    answer = as_(lead).post(place, decision(page, note="see passage 2"))
+    assert answer.status_code == 302
+    assert f"/abstention/{response_of(round, 2).pk}/" in answer.url
+    row = Adjudication.objects.get()
+    assert (row.label, row.reason, row.note, row.by, row.judge_seen) == (
+        "contradicted",
+        "edge_case",
+        "see passage 2",
+        lead,
+        False,
+    )
+    assert GoldLabel.objects.get(claim__isnull=False).source == "adjudicated"
+
+
+def test_decide_needs_a_label_and_a_reason(split_over_six, as_, lead):
+    place = url(split_over_six, "adjudicate")
+    page = soup(as_(lead).get(place))
+    for wrong in ({"label": ""}, {"label": "REFUSED"}, {"reason": ""}, {"reason": "split"}):
+        assert as_(lead).post(place, decision(page, **wrong)).status_code == 400
+    assert Adjudication.objects.count() == 0
+
+
+def test_decide_before_all_labels_are_in_is_a_conflict(round, as_, lead, grader_a):
+    say(round, grader_a, 6, "unverifiable")
+    place = url(round, "adjudicate")
+    page = soup(as_(lead).get(place))
+    assert "Not yet: the label of 1 grader is missing" in page.get_text()
+    assert page.select("#decision") == page.select(".voices") == []
+    seen = Case(round.version, round.number, "grounding", claim_of(round, 6).pk).fingerprint
+    fields = {"label": "supported", "reason": "other", "seen": seen}
+    assert as_(lead).post(place, fields).status_code == 409
+    assert Adjudication.objects.count() == 0
+
+
+def test_decide_about_labels_that_have_changed_is_a_conflict(split_over_six, as_, lead, grader_a):
+    place = url(split_over_six, "adjudicate")
+    fields = decision(soup(as_(lead).get(place)))
+    say(split_over_six, grader_a, 6, "contradicted")
+    answer = as_(lead).post(place, fields)
+    assert answer.status_code == 409
+    assert "changed a label meanwhile" in answer.content.decode()
+    assert Adjudication.objects.count() == 0
+
+
+def test_names_are_revealed_in_the_log_only(split_over_six, as_, lead):
+    place = url(split_over_six, "adjudicate")
+    page = soup(as_(lead).get(place))
+    assert "grader_a" not in page.get_text()
+    as_(lead).post(place, decision(page))
+    text = soup(as_(lead).get(place)).select_one("section[aria-labelledby=log]").get_text(" ", strip=True)
+    assert "grader_a" in text
+    assert "lead: an edge case" in text
+
+
+def test_grader_one_is_not_always_the_same_person(evalset, as_, lead, grader_a, grader_b):
+    version = make_version(evalset, responses=[("A ferry.", [])] * 12)
+    round = make_round(version, grader_a, grader_b)
+    firsts = set()
+    for position in range(1, 13):
+        say(round, grader_a, position, "REFUSED")
+        say(round, grader_b, position, "ANSWERED")
+        place = url(round, "adjudicate", "abstention", response_of(round, position).pk)
+        said = [chip["data-choose"] for chip in soup(as_(lead).get(place)).select("[data-choose]")]
+        assert said == [c["data-choose"] for c in soup(as_(lead).get(place)).select("[data-choose]")]
+        firsts.add(said[0])
+    assert firsts == {"REFUSED", "ANSWERED"}
+
+
+def test_rushed_labels_are_marked(round, as_, lead, grader_a, grader_b):
+    say(round, grader_a, 6, "supported", milliseconds=1999)
+    say(round, grader_b, 6, "contradicted", milliseconds=2000)
+    badges = soup(as_(lead).get(url(round, "adjudicate"))).select(".voices .badge")
+    assert [badge.get_text() for badge in badges] == ["in 2.0 s"]
+
+
+def test_unknown_target_is_not_found(round, as_, lead):
+    for place in [("grounding", 999), ("abstention", 999), ("correctness", claim_of(round, 6).pk)]:
+        assert as_(lead).get(url(round, "adjudicate", *place)).status_code == 404
+
+
+# Splits
+
+
+@pytest.fixture
+def proposed(round, grader_a, grader_b):
+    say(round, grader_a, 4, "unsupported")
+    say(round, grader_b, 4, "supported")
+    return services.propose_split(
+        round=round, grader=grader_of(round, grader_a), claim=claim_of(round, 4), parts=["Dogs.", "Leads."]
+    )
+
+
+def parts(split, *labels):
+    prefix = f"split-{split.pk}"
+    fields = {f"{prefix}-note": ""}
+    for number, (text, label) in enumerate(zip(split.parts, labels, strict=True), start=1):
+        fields |= {f"{prefix}-text-{number}": text, f"{prefix}-label-{number}": label}
+    return fields
+
+
+def test_accept_split_makes_the_parts(round, as_, lead, proposed):
+    place = url(round, "decide_split", proposed.pk)
+    as_(lead).post(place, parts(proposed, "supported", "unsupported"))
+    assert list(Claim.objects.filter(parent=proposed.claim).values_list("claim_id", "text")) == [
+        ("c1.1", "Dogs."),
+        ("c1.2", "Leads."),
+    ]
+    assert as_(lead).post(place, parts(proposed, "supported", "unsupported")).status_code == 409
+    page = soup(as_(lead).get(url(round, "adjudicate", "grounding", proposed.claim_id)))
+    assert "its parts count in its place" in page.get_text()
+    assert page.select("#decision") == []
+    part = Claim.objects.get(claim_id="c1.2")
+    page = soup(as_(lead).get(url(round, "adjudicate", "grounding", part.pk)))
+    assert "Part of claim 1" in page.get_text()
+    as_(lead).post(url(round, "adjudicate", "grounding", part.pk), decision(page))
+    assert GoldLabel.objects.get(claim=part).label == "contradicted"
+
+
+def test_accept_split_needs_a_label_for_every_part(round, as_, lead, proposed):
+    answer = as_(lead).post(url(round, "decide_split", proposed.pk), parts(proposed, "supported", ""))
+    assert answer.status_code == 400
+    assert soup(answer).select(".errorlist")
+    assert not Claim.objects.filter(parent__isnull=False).exists()
+
+
+def test_decline_split(round, as_, lead, proposed):
+    as_(lead).post(url(round, "decide_split", proposed.pk), {"decline": "1"})
+    assert ClaimSplit.objects.get().state == "declined"
+    assert disagreements(round)[0].proposed is False
