@@ -128,4 +128,10 @@ UNANSWERABLE = {
     "underspecified": _("underspecified"),
 }
 
+SOURCES = {
+    "agreed": _("both graders agreed"),
+    "adjudicated": _("decided by the lead"),
+    "single": _("one grader only"),
+}
+
 MEASURES = {"cohen_kappa": _("Cohen's kappa"), "krippendorff_alpha": _("Krippendorff's alpha")}

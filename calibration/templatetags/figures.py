@@ -150,6 +150,11 @@ def total(mapping) -> int:
 
 
 @register.filter
+def source_words(source: str):
+    return words.SOURCES.get(source, source)
+
+
+@register.filter
 def question_words(question: str):
     return words.QUESTIONS.get(question, question)
 

@@ -1,0 +1,380 @@
+"""The gold set as files: every resolved target with its history, and what is needed to recompute it.
+
+`gold.jsonl` and `unresolved.jsonl` together hold every target of the round: what has no gold yet is listed
+with its labels and the reason, because agreement rests on it as well. Graders appear by number only. An
+export whose figures cannot be recomputed from its own files is not handed out.
+"""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotate.models import Adjudication, Annotation, Assignment, Flag, GoldLabel, Grader, Round
+from calibration import goldfile
+from calibration.measures import Figures
+from calibration.models import Judge
+from calibration.pairing import dimensions_of, run_names, table_of
+from calibration.recompute import recompute
+from calibration.reports import dimensions_judged, standing
+from calibration.table import Table
+from evalsets.labels import LABELS
+from evalsets.models import Claim, EvalSetVersion, Response, SystemRun
+
+AT_ONCE = 200  # responses in memory at a time
+
+
+class NotExportable(Exception):
+    """The message is a sentence for the person who asked."""
+
+
+def export_gold(*, version: EvalSetVersion, round: Round, out: Path) -> Figures:
+    """Write the files of a round's gold set into a folder and return the manifest."""
+    if not version.is_frozen:
+        raise NotExportable(
+            _("Freeze {version} first: gold names what it was given for.").format(version=version)
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    (out / goldfile.PARQUET).unlink(missing_ok=True)
+    tables = {name: table_of(version=version, round=round, dimension=name) for name in LABELS}
+    graded = dimensions_of(round)
+    people = _People(round)
+    unresolved = _write_records(_Records(version, round, tables, graded, people), out)
+    pseudonymous = {name: goldfile.renamed(table, people.by_name) for name, table in tables.items()}
+    manifest = _manifest(version, round, graded) | goldfile.figures_of(
+        pseudonymous, graded=graded, unit=version.primary_unit
+    )
+    manifest["unresolved"] = unresolved
+    manifest["files"] = {
+        path.name: goldfile.file_facts(path)
+        for path in sorted(out.glob("*"))
+        if path.name in (goldfile.GOLD, goldfile.UNRESOLVED, goldfile.CSV, goldfile.PARQUET)
+    }
+    manifest["manifest_sha256"] = goldfile.manifest_hash(manifest)
+    text = json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1)
+    (out / goldfile.MANIFEST).write_text(text + "\n", encoding="utf-8")
+    again = recompute(out)
+    if not again["matches"]:
+        raise RuntimeError(f"the export does not match the database: {again['differences'][:3]}")
+    return manifest
+
+
+def zipped_gold(*, version: EvalSetVersion, round: Round) -> IO[bytes]:
+    """The same files in one zip archive: an open file without a name, gone when it is closed."""
+    archive = TemporaryFile()  # noqa: SIM115  (the response closes it)
+    with TemporaryDirectory() as folder, ZipFile(archive, "w", ZIP_DEFLATED) as zipped:
+        export_gold(version=version, round=round, out=Path(folder))
+        for path in sorted(Path(folder).iterdir()):
+            zipped.write(path, path.name)
+    archive.seek(0)
+    return archive
+
+
+def _write_records(rows: "_Records", out: Path) -> dict[str, dict[str, int]]:
+    reasons: dict[str, Counter[str]] = {dimension: Counter() for dimension in LABELS}
+    with ExitStack() as files:
+        gold = files.enter_context((out / goldfile.GOLD).open("wb"))
+        unresolved = files.enter_context((out / goldfile.UNRESOLVED).open("wb"))
+        sheet = files.enter_context((out / goldfile.CSV).open("w", encoding="utf-8", newline=""))
+        columns = goldfile.parquet_writer(out / goldfile.PARQUET)
+        files.enter_context(columns)
+        writer = csv.writer(sheet)
+        writer.writerow(goldfile.FIELDS)
+        for row in rows:
+            if "reason" in row:
+                reasons[row["dimension"]][row["reason"]] += 1
+                unresolved.write(goldfile.line_of(row))
+            else:
+                gold.write(goldfile.line_of(row))
+                writer.writerow(goldfile.csv_cells(row))
+                columns.write(row)
+    return {dimension: dict(sorted(found.items())) for dimension, found in reasons.items()}
+
+
+class _People:
+    """Pseudonyms: graders by their number in the eval set, deciders by the order of their accounts."""
+
+    def __init__(self, round: Round):
+        graders = list(Grader.objects.filter(evalset=round.version.evalset))
+        self.by_pk = {grader.pk: grader.pseudonym for grader in graders}
+        self.by_name = {grader.name: grader.pseudonym for grader in graders}
+        leads = set(Adjudication.objects.filter(round=round).values_list("by_id", flat=True))
+        self.leads = {pk: f"lead {number}" for number, pk in enumerate(sorted(leads), 1)}
+
+
+class _Records:
+    """One record for every target of the round, in the order of the files, a few responses at a time."""
+
+    def __init__(
+        self,
+        version: EvalSetVersion,
+        round: Round,
+        tables: dict[str, Table],
+        graded: list[str],
+        people: _People,
+    ):
+        self.version, self.round, self.graded, self.people = version, round, graded, people
+        self.reasons = {
+            (dimension, target): _reason(reason, dimension, graded)
+            for dimension, table in tables.items()
+            if table.gold is not None
+            for target, reason in zip(table.targets.target.tolist(), table.gold.reasons(), strict=True)
+        }
+        self.responses = list(dict.fromkeys(tables["abstention"].targets.response.tolist()))
+
+    def __iter__(self) -> Iterator[goldfile.Row]:
+        for start in range(0, len(self.responses), AT_ONCE):
+            chunk = self.responses[start : start + AT_ONCE]
+            said = _Said(self.round, chunk, self.people)
+            found = (
+                Response.objects.select_related("item", "run__system")
+                .prefetch_related("passages", "claims")
+                .in_bulk(chunk)
+            )
+            for pk in chunk:
+                yield from self._of_response(found[pk], said)
+
+    def _of_response(self, response: Response, said: "_Said") -> Iterator[goldfile.Row]:
+        context = [_passage(passage) for passage in response.passages.all()]
+        claims = {claim.pk: claim for claim in response.claims.all()}
+        for claim in claims.values():
+            yield self._row(response, claim, "grounding", context, said, claims)
+        yield self._row(response, None, "abstention", context, said, claims)
+
+    def _row(
+        self,
+        response: Response,
+        claim: Claim | None,
+        dimension: str,
+        context: list[Figures],
+        said: "_Said",
+        claims: dict[int, Claim],
+    ) -> goldfile.Row:
+        key = (dimension, claim.pk if claim else response.pk)
+        gold, reason = said.gold.get(key), self.reasons[key]
+        item, run = response.item, response.run
+        row: goldfile.Row = {
+            "evalset": self.version.evalset.slug,
+            "version": self.version.number,
+            "content_hash": self.version.content_hash,
+            "round": self.round.number,
+            "system_run": run.number,
+            "system_run_hash": run.content_hash,
+            "sample": response.sample,
+            "split": {"of": claims[claim.parent_id].claim_id} if claim and claim.parent_id else None,
+            "flag": said.flags.get(key, []),
+            "item_id": item.item_id,
+            "response_id": response.response_id,
+            "claim_id": claim.claim_id if claim else None,
+            "dimension": dimension,
+            "label": gold.label if gold else None,
+            "source": gold.source if gold else None,
+            "annotations": said.annotations.get(key, []),
+            "adjudication": said.adjudication(gold),
+            "rubric_version": str(self.round.rubric_version),
+            "strata": item.strata,
+            "answerable": item.answerable,
+            "unanswerable_reason": item.unanswerable_reason or None,
+            "system": _system(run),
+            "question": item.question,
+            "response": response.text,
+            "claim": claim.text if claim else None,
+            "context": context,
+            "assigned": said.assigned(response.pk),
+            "decision": claim.decision if claim else None,
+        }
+        if reason:
+            row |= {"reason": reason, "empty": response.is_empty}
+            return {name: row[name] for name in goldfile.UNRESOLVED_FIELDS}
+        row["target_sha256"] = goldfile.target_hash(row)
+        return {name: row[name] for name in goldfile.FIELDS}
+
+
+def _reason(reason: str, dimension: str, graded: list[str]) -> str:
+    """Why a target has no gold; "" where it has."""
+    return "not_graded" if reason == "not_labelled" and dimension not in graded else reason
+
+
+class _Said:
+    """What people said about some responses, by dimension and target."""
+
+    def __init__(self, round: Round, responses: list[int], people: _People):
+        self.people = people
+        self.imported = round.kind == Round.Kind.IMPORTED
+        about: Any = {"round": round, "response__in": responses}
+        self.gold = {
+            _key(gold): gold for gold in GoldLabel.objects.filter(**about).select_related("adjudication")
+        }
+        self.annotations: dict[tuple[str, int], list[Figures]] = {}
+        for annotation in Annotation.objects.filter(**about).order_by("grader__number"):
+            self.annotations.setdefault(_key(annotation), []).append(
+                {
+                    "grader": people.by_pk[annotation.grader_id],
+                    "label": annotation.label,
+                    "note": annotation.note,
+                    "at": utc(annotation.updated_at),
+                }
+            )
+        self.flags: dict[tuple[str, int], list[Figures]] = {}
+        for flag in Flag.objects.filter(**about).order_by("pk"):
+            key = ("grounding", flag.claim_id) if flag.claim_id else ("abstention", flag.response_id)
+            self.flags.setdefault(key, []).append(
+                {"grader": people.by_pk[flag.grader_id], "note": flag.note, "at": utc(flag.created_at)}
+            )
+        self._assigned: dict[int, list[str]] = {}
+        for response, grader in (
+            Assignment.objects.filter(**about).order_by("slot").values_list("response_id", "grader_id")
+        ):
+            self._assigned.setdefault(response, []).append(people.by_pk[grader])
+
+    def assigned(self, response: int) -> list[str] | None:
+        return None if self.imported else self._assigned.get(response, [])
+
+    def adjudication(self, gold: GoldLabel | None) -> Figures | None:
+        decided = gold.adjudication if gold else None
+        if decided is None:
+            return None
+        return {
+            "by": self.people.leads[decided.by_id],
+            "reason": decided.reason,
+            "note": decided.note,
+            "at": utc(decided.at),
+            "judge_seen": decided.judge_seen,
+        }
+
+
+def _key(row: Any) -> tuple[str, int]:
+    return (row.dimension, row.claim_id or row.response_id)
+
+
+def _passage(passage: Any) -> Figures:
+    whole = {
+        "id": passage.passage_id,
+        "title": passage.title,
+        "document": passage.document,
+        "text": passage.text,
+    }
+    return {name: value for name, value in whole.items() if value is not None}
+
+
+def _system(run: SystemRun) -> Figures:
+    system = run.system
+    return {
+        "name": system.name,
+        "model": system.model,
+        "provider": system.provider,
+        "family": system.family,
+        "date": system.date,
+        "settings": system.settings,
+    }
+
+
+def utc(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+# The manifest
+
+
+def _manifest(version: EvalSetVersion, round: Round, graded: list[str]) -> Figures:
+    rubric = round.rubric_version
+    runs = list(round.runs.select_related("system").order_by("number"))
+    names = run_names(runs)
+    return {
+        "app": {"name": "touchstone", "version": settings.APP_VERSION},
+        "created_at": utc(timezone.now()),
+        "evalset": version.evalset.slug,
+        "evalset_name": version.evalset.name,
+        "version": version.number,
+        "content_hash": version.content_hash,
+        "primary_unit": version.primary_unit,
+        "round": {
+            "number": round.number,
+            "kind": round.kind,
+            "state": round.state,
+            "overlap": round.overlap,
+            "seed": round.seed,
+        },
+        "seeds": {"assignment": round.seed},
+        "graded": graded,
+        "rubric": {
+            "version": str(rubric),
+            "sha256": rubric.sha256,
+            "decisions": rubric.decisions,
+            "reference_based": rubric.reference_based,
+            "dimensions": list(rubric.dimensions.values("name", "target", "question", "labels")),
+        },
+        "systems": [
+            {
+                "system_run": run.number,
+                "name": names[run.pk],
+                "state": run.state,
+                "content_hash": run.content_hash,
+                "system": _system(run),
+            }
+            for run in runs
+        ],
+        "judges": [_judge(judge, version) for judge in judges_of(version)],
+        "quoted": ["judges"],
+    }
+
+
+def _judge(judge: Judge, version: EvalSetVersion) -> Figures:
+    """A judge with its fingerprint and where it stands at its gate. Its rates are not part of a gold set."""
+    decisions = []
+    for dimension in dimensions_judged(judge=judge, version=version):
+        found = standing(judge=judge, version=version, dimension=dimension)
+        facts = found.report.payload["judge"] if found.report else {}
+        decisions.append(
+            {
+                "dimension": dimension,
+                "state": found.state,
+                "changes": found.changes,
+                "report": found.report.number if found.report else None,
+                # Without the sentences, which name graders.
+                "conditions": [
+                    {name: value for name, value in condition.items() if name != "message"}
+                    for condition in found.conditions
+                ],
+                "fingerprint": facts.get("requested_fingerprint"),
+                "requested": facts.get("requested"),
+                "resolved_models": facts.get("resolved_models", []),
+            }
+        )
+    return {"name": judge.name, "kind": judge.kind, "model": judge.model, "gate": decisions}
+
+
+# The page
+
+
+def gold_overview(*, version: EvalSetVersion, round: Round) -> Figures:
+    """What the gold set of a round holds and what is missing, before anything is written."""
+    graded = dimensions_of(round)
+    tables = {name: table_of(version=version, round=round, dimension=name).leaves() for name in graded}
+    return {
+        "dimensions": [
+            {"name": name, **goldfile.gold_counts(table), "reasons": _reasons_of(table)}
+            for name, table in tables.items()
+        ],
+        "not_graded": [name for name in LABELS if name not in graded],
+        "judges": [_judge(judge, version) for judge in judges_of(version)],
+    }
+
+
+def _reasons_of(table: Table) -> dict[str, int]:
+    assert table.gold is not None
+    return table.gold.missing()
+
+
+def judges_of(version: EvalSetVersion) -> list[Judge]:
+    return list(Judge.objects.filter(runs__version=version).distinct())
