@@ -1,5 +1,6 @@
 """Cleaning of what a lead says about judges and their runs."""
 
+from typing import Any
 from urllib.parse import urlsplit
 
 from django import forms
@@ -8,7 +9,8 @@ from django.utils.translation import gettext_lazy as _
 from calibration.judges import prompts
 from calibration.models import Judge, Verdict
 from calibration.queries import calls_to_be_made
-from calibration.services import BUILT_IN, DEFAULT_CONCURRENCY, KEY_VARIABLE
+from calibration.services import BUILT_IN, KEY_VARIABLE
+from calibration.work import DEFAULT_CONCURRENCY
 from evalsets.labels import LABELS
 from evalsets.models import System
 
@@ -30,8 +32,13 @@ def clean_base_url(url: str) -> str:
 
 
 class PlainForm(forms.Form):
-    def __init__(self, *args, **options):
-        super().__init__(*args, label_suffix="", **options)
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **{"label_suffix": "", **options})
+
+    def offer(self, name: str, choices: list[tuple[str, str]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = choices
 
 
 class JudgeForm(PlainForm):
@@ -180,27 +187,25 @@ class StartForm(PlainForm):
         )
         self.judges = {judge.name: judge for judge in judges}
         self.runs = {str(run.number): run for run in version.runs.select_related("system")}
-        self.fields["judge"].choices = [
-            (name, self._described(name)) for name in [*self.judges, *(set(BUILT_IN) - set(self.judges))]
-        ]
-        self.fields["system_runs"].choices = [(number, str(run)) for number, run in self.runs.items()]
+        names = [*self.judges, *(name for name in BUILT_IN if name not in self.judges)]
+        self.offer("judge", [(name, self._described(name)) for name in names])
+        self.offer("system_runs", [(number, str(run)) for number, run in self.runs.items()])
 
     def _described(self, name):
         judge = self.judges.get(name)
         return f"{name} ({judge.model})" if judge and judge.model else name
 
     def clean(self):
-        cleaned = super().clean()
-        able = BUILT_IN.get(cleaned.get("judge"), tuple(LABELS))
-        unfit = [name for name in cleaned.get("dimensions") or [] if name not in able]
-        if unfit:
+        super().clean()
+        judge = self.cleaned_data.get("judge", "")
+        able = BUILT_IN.get(judge, tuple(LABELS))
+        if any(name not in able for name in self.cleaned_data.get("dimensions", [])):
             self.add_error(
                 "dimensions",
                 _("{judge} can only be asked about {dimensions}.").format(
-                    judge=cleaned["judge"], dimensions=", ".join(able)
+                    judge=judge, dimensions=", ".join(able)
                 ),
             )
-        return cleaned
 
     @property
     def asked(self) -> list[str]:

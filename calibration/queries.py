@@ -18,6 +18,16 @@ State = Verdict.State
 
 
 @dataclass(frozen=True)
+class Failed:
+    """A kind of failure, how often it came, and what was wrong the last time."""
+
+    kind: str
+    name: str
+    count: int
+    latest: str
+
+
+@dataclass(frozen=True)
 class Progress:
     """How far a judge run is. Valid + failed + pending = total; what is under way counts as pending."""
 
@@ -27,7 +37,7 @@ class Progress:
     under_way: int
     held_back: int
     from_cache: int
-    failures: dict[str, int]
+    failures: list[Failed]
     prompt_tokens: int
     completion_tokens: int
     mean_milliseconds: float | None
@@ -57,9 +67,12 @@ class Progress:
         return self.prompt_tokens + self.completion_tokens
 
     @property
-    def failures_named(self) -> list[tuple[str, str, int]]:
-        names = dict(Verdict.Failure.choices)
-        return [(kind, names[kind], count) for kind, count in self.failures.items()]
+    def failures_by_kind(self) -> dict[str, int]:
+        return {failed.kind: failed.count for failed in self.failures}
+
+    @property
+    def was_rejected(self) -> bool:
+        return Verdict.Failure.REJECTED in self.failures_by_kind
 
     @property
     def minutes_left(self) -> float | None:
@@ -97,9 +110,18 @@ def progress_of(run: JudgeRun) -> Progress:
     )
 
 
-def failures_of(run: JudgeRun) -> dict[str, int]:
-    counted = run.verdicts.filter(state=State.FAILED).values_list("failure").annotate(n=Count("pk"))
-    return dict(counted.order_by("-n", "failure"))
+def failures_of(run: JudgeRun) -> list[Failed]:
+    failed = run.verdicts.filter(state=State.FAILED)
+    counted = failed.values_list("failure").annotate(n=Count("pk")).order_by("-n", "failure")
+    return [
+        Failed(
+            kind=kind,
+            name=str(Verdict.Failure(kind).label),
+            count=count,
+            latest=failed.filter(failure=kind).order_by("-updated_at").values_list("detail", flat=True)[0],
+        )
+        for kind, count in counted
+    ]
 
 
 def _resolved_models(run: JudgeRun) -> list[str]:

@@ -1,20 +1,30 @@
-"""Doorbells: ids in, one service call. A lost, doubled or late message changes nothing (see services)."""
+"""Doorbells: ids in, one service call. A lost, doubled or late message changes nothing (see work)."""
 
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from celery import shared_task
+from celery.signals import worker_shutting_down
 from django.db import connections
 
-from calibration import services
+from calibration import work
+
+_ending = threading.Event()
+
+
+@worker_shutting_down.connect
+def _note_ending(**_details: object) -> None:
+    """Ctrl-C waits for the calls in flight, not for the rest of the turn."""
+    _ending.set()
 
 
 @contextmanager
 def _at_work() -> Iterator[None]:
     """Note that a worker lives, and leave no connection behind in a thread of the pool."""
     try:
-        services.note_worker(name=socket.gethostname())
+        work.note_worker(name=socket.gethostname())
         yield
     finally:
         for connection in connections.all(initialized_only=True):
@@ -25,10 +35,10 @@ def _at_work() -> Iterator[None]:
 @shared_task(name="calibration.tasks.judge_verdicts")
 def judge_verdicts(run_id: int) -> None:
     with _at_work():
-        services.answer_bell(run_id=run_id)
+        work.answer_bell(run_id=run_id, ending=_ending.is_set)
 
 
 @shared_task(name="calibration.tasks.sweep")
 def sweep() -> None:
     with _at_work():
-        services.sweep()
+        work.sweep()

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from calibration import services
+from calibration import services, work
 from calibration.models import JudgeRun
 from tests.calibration.judges.conftest import make_version
 
@@ -43,7 +43,7 @@ def test_the_page_follows_the_run_and_stops_asking(page, live_server, version, l
     page.on("console", lambda message: complaints.append(message.text))
     start_in(page, live_server, version)
     run = JudgeRun.objects.get()
-    services.work_through(run_id=run.pk)
+    work.work_through(run_id=run.pk)
     page.get_by_text("20 of 20").wait_for(timeout=15_000)
     page.get_by_text("complete", exact=True).wait_for()
     assert page.get_by_role("button", name="Stop").count() == 0
@@ -65,6 +65,6 @@ def test_without_javascript(browser, live_server, version, log_in):
     log_in(context)
     page = context.new_page()
     start_in(page, live_server, version)
-    services.work_through(run_id=JudgeRun.objects.get().pk)
+    work.work_through(run_id=JudgeRun.objects.get().pk)
     page.get_by_text("20 of 20").wait_for(timeout=20_000)  # by the page's own refresh
     context.close()

@@ -7,15 +7,8 @@ from django.db import connections
 from calibration.management.reporting import ReportingCommand, version_named
 from calibration.models import JudgeRun
 from calibration.queries import progress_of, worker_seen
-from calibration.services import (
-    Refused,
-    concurrency_of,
-    judge_named,
-    resume_run,
-    run_inline,
-    start_run,
-    sweep,
-)
+from calibration.services import Refused, judge_named, resume_run, run_inline, start_run
+from calibration.work import concurrency_of, sweep
 from evalsets.labels import LABELS
 
 POLL_SECONDS = 0.5
@@ -51,7 +44,7 @@ class Command(ReportingCommand):
             "judge": run.judge.name,
             "state": run.state,
             "counts": {"valid": progress.valid, "failed": progress.failed, "pending": progress.pending},
-            "failures": progress.failures,
+            "failures": progress.failures_by_kind,
             "resolved_models": progress.resolved_models,
             "from_cache": progress.from_cache,
             "tokens": {"prompt": progress.prompt_tokens, "completion": progress.completion_tokens},

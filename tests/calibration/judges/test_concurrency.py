@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from django.db import connections
 
-from calibration import services
+from calibration import services, work
 from calibration.models import JudgeRun, Verdict
 from tests.calibration.judges.conftest import make_version
 
@@ -36,7 +36,7 @@ def test_workers_that_claim_the_same_rows_ask_about_each_target_once(judge, vers
     big = make_version(evalset, number=2, responses=15, claims=3)
     run = services.start_run(judge=judge, version=big)
     server.default, server.delay = "slow", 0.01
-    in_threads(4, lambda: services.work_through(run_id=run.pk))
+    in_threads(4, lambda: work.work_through(run_id=run.pk))
     assert Counter(run.verdicts.values_list("state", flat=True)) == {"valid": 60}
     assert set(run.verdicts.values_list("attempts", flat=True)) == {1}
     assert server.calls == 60
@@ -53,7 +53,7 @@ def test_one_row_that_everybody_wants_is_claimed_by_one(judge, version):
 
     def claim():
         ready.wait(10)
-        claimed = services.claim_verdict(run=run, candidates=[row.pk])
+        claimed = work.claim_verdict(run=run, candidates=[row.pk])
         if claimed:
             won.append(claimed.token)
 

@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from annotate.models import Assignment, Grader, Round
 from annotate.services import rubric_v1
-from calibration import services
+from calibration import work
 from calibration.models import Judge, JudgeRun, Verdict, WorkerSighting
 from calibration.services import run_inline, start_run
 
@@ -230,10 +230,11 @@ def test_the_page_works_without_javascript(client, version, lead, run):
     assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in page
 
 
-def test_the_pages_tell_no_label_shares(client, version, lead, run, server):
+def test_the_pages_tell_no_label_shares(client, version, lead, judge, server):
     """Two labels in unequal numbers: neither the words nor the counts may show before the gate says so."""
+    run = start_run(judge=judge, version=version, dimensions=["grounding"])
     server.default = "picky"
-    services.work_through(run_id=run.pk)
+    work.work_through(run_id=run.pk)
     counts = {label: run.verdicts.filter(label=label).count() for label in ("supported", "unsupported")}
     assert counts == {"supported": 3, "unsupported": 3}
     client.force_login(lead)

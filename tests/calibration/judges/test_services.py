@@ -8,11 +8,12 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotate.services import imported_rubric, rubric_v1
-from calibration import services
+from calibration import services, work
 from calibration.judges import prompts
 from calibration.judges.asking import Outcome
 from calibration.judges.parsing import Reading
 from calibration.models import Judge, JudgeRun, Verdict
+from calibration.queries import progress_of
 from calibration.services import Refused, run_inline, start_run
 from evalsets.models import Claim, Response, SystemRun
 from tests.calibration.judges.conftest import make_version
@@ -101,22 +102,20 @@ def test_an_empty_response_has_no_abstention_and_a_split_claim_is_judged_by_its_
 
 def test_starting_rings_after_the_commit(judge, version, monkeypatch, django_capture_on_commit_callbacks):
     bells = []
-    monkeypatch.setattr(
-        services.current_app, "send_task", lambda name, **options: bells.append((name, options))
-    )
+    monkeypatch.setattr(work.current_app, "send_task", lambda name, **options: bells.append((name, options)))
     with django_capture_on_commit_callbacks(execute=True):
         run = start_run(judge=judge, version=version)
         assert bells == []
-    assert len(bells) == services.DEFAULT_CONCURRENCY
+    assert len(bells) == work.DEFAULT_CONCURRENCY
     assert bells[0][0] == "calibration.tasks.judge_verdicts"
     assert bells[0][1]["args"] == [run.pk]
 
 
 def test_a_broker_that_is_down_loses_nothing(judge, version, monkeypatch, django_capture_on_commit_callbacks):
     def refuse(*_args, **_options):
-        raise services.BrokerError("Connection refused")
+        raise work.BrokerError("Connection refused")
 
-    monkeypatch.setattr(services.current_app, "send_task", refuse)
+    monkeypatch.setattr(work.current_app, "send_task", refuse)
     with django_capture_on_commit_callbacks(execute=True):
         run = start_run(judge=judge, version=version)
     assert states_of(run) == {"pending": 9}
@@ -253,10 +252,10 @@ def test_transport_errors_end_in_a_failure_of_their_kind(judge, version, server,
 
 
 def test_a_rate_limit_holds_the_row_back_as_long_as_the_server_asks(judge, version, server, monkeypatch):
-    monkeypatch.setattr(services.time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(work.time, "sleep", lambda _seconds: None)
     server.default, server.retry_after = "rate_limited", 120
     run = start_run(judge=judge, version=version)
-    services.work_through(run_id=run.pk)
+    work.work_through(run_id=run.pk)
     first_due = run.verdicts.order_by("not_before").first()
     assert states_of(run) == {"pending": 9}
     assert first_due.not_before > timezone.now() + timedelta(seconds=100)
@@ -271,15 +270,43 @@ def test_an_answer_that_no_database_takes_is_stored_in_words_it_takes(judge, ver
 
 
 def test_an_endless_answer_is_cut_in_the_table_and_says_so():
-    stored = services.storable("x" * (services.RAW_OUTPUT_CHARACTERS + 5))
+    stored = work.storable("x" * (work.RAW_OUTPUT_CHARACTERS + 5))
     assert stored.endswith("[5 more characters not kept]")
 
 
 def test_an_error_of_our_own_is_a_failure_and_no_label(judge, version, monkeypatch):
-    monkeypatch.setattr(services, "prompt_of", lambda *_: 1 / 0)
+    monkeypatch.setattr(work, "prompt_of", lambda *_: 1 / 0)
     run = run_inline(run=start_run(judge=judge, version=version))
     assert kinds_of(run) == {"internal": 9}
     assert "ZeroDivisionError" in run.verdicts.first().detail
+
+
+def test_a_run_stops_by_itself_when_everything_is_rejected(judge, evalset, server):
+    """A wrong key is not worth a thousand calls; what was not asked waits."""
+    big = make_version(evalset, number=2, responses=10, claims=3)
+    server.default = "unauthorized"
+    run = run_inline(run=start_run(judge=judge, version=big))
+    assert run.state == JudgeRun.State.STOPPED
+    assert states_of(run) == {"failed": work.REJECTED_IN_A_ROW, "pending": 40 - work.REJECTED_IN_A_ROW}
+    [failed] = progress_of(run).failures
+    assert (failed.kind, failed.count) == ("rejected", 20)
+    assert "Incorrect API key provided" in failed.latest
+    server.default = "good"
+    services.resume_run(run=run, retry_failed=True)
+    assert states_of(run_inline(run=run)) == {"valid": 40}
+
+
+def test_single_rejections_do_not_stop_a_run(judge, evalset, server):
+    big = make_version(evalset, number=2, responses=10, claims=3)
+    server.script(*["rejecting"] * 19, "good", *["rejecting"] * 19)
+    assert states_of(run_inline(run=start_run(judge=judge, version=big))) == {"failed": 38, "valid": 2}
+
+
+def test_a_worker_that_ends_finishes_its_call_and_takes_no_more(judge, version, server):
+    run = start_run(judge=judge, version=version)
+    ending = iter([False, False, True])
+    assert work.work_through(run_id=run.pk, ending=lambda: next(ending)) == 2
+    assert states_of(run) == {"valid": 2, "pending": 7}
 
 
 # Claims, leases and late answers
@@ -291,37 +318,37 @@ def outcome(label="supported"):
 
 def test_a_late_answer_is_dropped(judge, version, settings):
     run = start_run(judge=judge, version=version, dimensions=["grounding"])
-    slow = services.claim_verdict(run=run, candidates=[])
+    slow = work.claim_verdict(run=run, candidates=[])
     Verdict.objects.filter(pk=slow.verdict.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
-    services.sweep()
-    quick = services.claim_verdict(run=run, candidates=[slow.verdict.pk])
+    work.sweep()
+    quick = work.claim_verdict(run=run, candidates=[slow.verdict.pk])
     assert quick.verdict.pk == slow.verdict.pk
-    assert services.record_verdict(claimed=quick, outcome=outcome("supported"), input_sha256="a")
-    assert not services.record_verdict(claimed=slow, outcome=outcome("contradicted"), input_sha256="a")
+    assert work.record_verdict(claimed=quick, outcome=outcome("supported"), input_sha256="a")
+    assert not work.record_verdict(claimed=slow, outcome=outcome("contradicted"), input_sha256="a")
     assert Verdict.objects.get(pk=slow.verdict.pk).label == "supported"
 
 
 def test_an_answer_is_recorded_once(judge, version):
     run = start_run(judge=judge, version=version, dimensions=["grounding"])
-    claimed = services.claim_verdict(run=run, candidates=[])
-    assert services.record_verdict(claimed=claimed, outcome=outcome(), input_sha256="a")
-    assert not services.record_verdict(claimed=claimed, outcome=outcome("contradicted"), input_sha256="a")
+    claimed = work.claim_verdict(run=run, candidates=[])
+    assert work.record_verdict(claimed=claimed, outcome=outcome(), input_sha256="a")
+    assert not work.record_verdict(claimed=claimed, outcome=outcome("contradicted"), input_sha256="a")
 
 
 def test_a_claimed_verdict_is_not_claimed_again(judge, version):
     run = start_run(judge=judge, version=version)
-    first = services.claim_verdict(run=run, candidates=[])
-    other = services.claim_verdict(run=run, candidates=[first.verdict.pk])
+    first = work.claim_verdict(run=run, candidates=[])
+    other = work.claim_verdict(run=run, candidates=[first.verdict.pk])
     assert other.verdict.pk != first.verdict.pk
 
 
 def test_a_row_that_kills_its_worker_again_and_again_is_failed(judge, version):
     run = start_run(judge=judge, version=version)
-    claimed = services.claim_verdict(run=run, candidates=[])
+    claimed = work.claim_verdict(run=run, candidates=[])
     Verdict.objects.filter(pk=claimed.verdict.pk).update(
-        lease_until=timezone.now() - timedelta(seconds=1), attempts=services.LOST_LEASES_AT_MOST
+        lease_until=timezone.now() - timedelta(seconds=1), attempts=work.LOST_LEASES_AT_MOST
     )
-    services.sweep()
+    work.sweep()
     assert kinds_of(run) == {"internal": 1}
 
 
@@ -344,12 +371,12 @@ def test_the_database_knows_that_a_failure_has_no_label(judge, version):
 
 def test_stop_claims_no_more_and_keeps_the_call_in_flight(judge, version, server):
     run = start_run(judge=judge, version=version, dimensions=["grounding"])
-    in_flight = services.claim_verdict(run=run, candidates=[])
+    in_flight = work.claim_verdict(run=run, candidates=[])
     services.stop_run(run=run)
     assert run.state == JudgeRun.State.STOPPED
-    assert services.claim_verdict(run=run, candidates=[]) is None
-    assert services.work_through(run_id=run.pk) == 0
-    assert services.record_verdict(claimed=in_flight, outcome=outcome(), input_sha256="a")
+    assert work.claim_verdict(run=run, candidates=[]) is None
+    assert work.work_through(run_id=run.pk) == 0
+    assert work.record_verdict(claimed=in_flight, outcome=outcome(), input_sha256="a")
     assert states_of(run) == {"valid": 1, "pending": 5}
     services.resume_run(run=run)
     run_inline(run=run)
@@ -381,22 +408,22 @@ def test_retrying_failures_leaves_the_valid_verdicts_alone(judge, version, serve
 
 def test_sweep_rings_only_for_what_is_due_and_leaves_room(judge, version, monkeypatch):
     bells = []
-    monkeypatch.setattr(services.current_app, "send_task", lambda *args, **options: bells.append(options))
+    monkeypatch.setattr(work.current_app, "send_task", lambda *args, **options: bells.append(options))
     run = start_run(judge=judge, version=version)
-    services.claim_verdict(run=run, candidates=[])
-    services.sweep()
-    assert len(bells) == services.DEFAULT_CONCURRENCY - 1
+    work.claim_verdict(run=run, candidates=[])
+    work.sweep()
+    assert len(bells) == work.DEFAULT_CONCURRENCY - 1
     assert {bell["expires"] for bell in bells} == {30}
     run.verdicts.update(not_before=timezone.now() + timedelta(minutes=1))
     bells.clear()
-    services.sweep()
+    work.sweep()
     assert bells == []
 
 
 def test_sweep_completes_a_run_whose_last_worker_died_before_saying_so(judge, version):
     run = start_run(judge=judge, version=version)
     run.verdicts.update(state=State.FAILED, failure="timeout")
-    services.sweep()
+    work.sweep()
     run.refresh_from_db()
     assert run.state == JudgeRun.State.COMPLETE
 
@@ -404,8 +431,8 @@ def test_sweep_completes_a_run_whose_last_worker_died_before_saying_so(judge, ve
 def test_a_doubled_or_late_bell_does_nothing(judge, version, server):
     run = start_run(judge=judge, version=version)
     for _bell in range(3):
-        services.answer_bell(run_id=run.pk)
-    services.answer_bell(run_id=987654)
+        work.answer_bell(run_id=run.pk)
+    work.answer_bell(run_id=987654)
     assert server.calls == 9
 
 
@@ -413,8 +440,8 @@ def test_a_bell_beyond_the_concurrency_is_not_answered(judge, version, server):
     Judge.objects.filter(pk=judge.pk).update(parameters={"concurrency": 1})
     judge.refresh_from_db()
     run = start_run(judge=judge, version=version)
-    services.claim_verdict(run=run, candidates=[])
-    services.answer_bell(run_id=run.pk)
+    work.claim_verdict(run=run, candidates=[])
+    work.answer_bell(run_id=run.pk)
     assert server.calls == 0
 
 
