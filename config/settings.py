@@ -158,7 +158,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
 # Queue. A message is only a doorbell; the rows hold the work and the sweep rings again.
-CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL", "") or "filesystem://"
+CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL", "") or "filesystem://localhost"
 if CELERY_BROKER_URL.startswith("filesystem://"):
     _queue = DATA_DIR / "queue"
     for _folder in ("messages", "control"):

@@ -20,7 +20,7 @@ from django.db import connection
 
 from tests.servers import free_port
 
-START_SECONDS = 60
+START_SECONDS = 120
 _numbers = itertools.count(1)
 
 

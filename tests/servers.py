@@ -27,7 +27,7 @@ from filelock import FileLock
 
 FOLDER_VARIABLE = "TOUCHSTONE_SERVICES_DIR"
 SESSION_VARIABLE = "TOUCHSTONE_SERVICES_SESSION"
-START_SECONDS = 60
+START_SECONDS = 120
 KEEPER = str(Path(__file__).with_name("keeper.py"))
 MAC_CHROME = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 ATTEMPTS = 3  # somebody else may take the free port between finding and binding it

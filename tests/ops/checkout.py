@@ -94,7 +94,7 @@ class Terminal:
             while piece := os.read(self.side, 4096):
                 self.text += piece.decode(errors="replace").replace("\r\n", "\n")
 
-    def wait_for(self, pattern: str, seconds: float = 120) -> re.Match[str]:
+    def wait_for(self, pattern: str, seconds: float = 240) -> re.Match[str]:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if found := re.search(pattern, self.text):

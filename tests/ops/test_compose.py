@@ -160,7 +160,7 @@ def deployment(compose, postgres_database, redis_url, tmp_path) -> Iterator[Depl
 @pytest.mark.postgres
 @pytest.mark.redis
 @pytest.mark.own_database
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_every_command_runs_and_is_healthy(deployment, redis_url):
     web = deployment.start("web")
     web.wait_until(web.is_healthy, 120)

@@ -73,7 +73,7 @@ def counts(checkout: Checkout, data: str) -> list[int]:
     return json.loads(outcome.stdout)
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_run_twice_loses_nothing_and_ctrl_c_ends_all(terminal, ready, tmp_path):
     data, port = str(tmp_path / "the data"), str(free_port())
     first = terminal(DATA_DIR=data, PORT=port)
@@ -100,7 +100,7 @@ def test_run_twice_loses_nothing_and_ctrl_c_ends_all(terminal, ready, tmp_path):
     assert secret.read_text() == key
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_killed_worker_and_clock_come_back_and_a_killed_web_server_ends_all(terminal, ready, tmp_path):
     session = terminal(DATA_DIR=str(tmp_path), PORT=str(free_port()), EXAMPLE="0")
     session.wait_for("Touchstone runs at")
