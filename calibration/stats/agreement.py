@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from .quantiles import exact_lower_bound_of_all, t_quantile, z_quantile
 from .resampling import jackknife
 from .results import FLAGS, NO_EXCLUSIONS, UNDEFINED_REASONS, Number, counted, plural, undefined_number
 
+DENSE_CELLS, DENSE_CELLS_PER_PAIR = 4096, 2
 DOMINANT_SHARE = 0.80
 KAPPA_AC1_GAP = 0.20
 
@@ -39,9 +41,12 @@ class Pairs:
     def one_per_cluster(self) -> bool:
         return self.n == self.n_clusters
 
+    @cached_property
+    def counts(self) -> "ClusterCounts":
+        return count_by_cluster(self)
+
     def table(self) -> NDArray[np.int64]:
-        q = len(self.labels)
-        return np.bincount(self.rows * q + self.cols, minlength=q * q).reshape(q, q)
+        return self.counts.table
 
     def one_versus_rest(self, position: int) -> "Pairs":
         return Pairs(
@@ -214,22 +219,73 @@ def kappa_values(
     n: NDArray[Any] | int, agree: NDArray[Any] | int, rows: NDArray[Any], cols: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Kappa from counts, over any leading axes; NaN where chance agreement is complete or n is 0."""
-    chance = (rows * cols).sum(axis=-1)
+    return _kappa(n, agree, (rows * cols).sum(axis=-1))
+
+
+def _kappa(n: Any, agree: Any, chance: NDArray[Any]) -> NDArray[np.float64]:
     possible = n * n - chance
     defined = possible > 0
     return np.where(defined, (n * agree - chance) / np.where(defined, possible, 1), np.nan)
 
 
-def leave_one_out_kappas(pairs: Pairs) -> NDArray[np.float64]:
-    """Kappa without each cluster in turn, from three counts per cluster."""
+@dataclass(frozen=True)
+class ClusterCounts:
+    """What the clustered figures need of each cluster; the labels of each axis come first.
+
+    Label pairs are counted once, in one pass over the data, and everything else is sums of these counts.
+    """
+
+    table: NDArray[np.int64]
+    agree: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    cols: NDArray[np.int64]
+    size: NDArray[np.int64]
+
+
+def count_by_cluster(pairs: Pairs) -> ClusterCounts:
+    """Agreements and margins per cluster, in memory linear in the number of pairs."""
     q, clusters = len(pairs.labels), pairs.n_clusters
-    agree = np.bincount(pairs.clusters[pairs.rows == pairs.cols], minlength=clusters)
-    rows = np.bincount(pairs.clusters * q + pairs.rows, minlength=clusters * q).reshape(clusters, q)
-    cols = np.bincount(pairs.clusters * q + pairs.cols, minlength=clusters * q).reshape(clusters, q)
-    size = rows.sum(axis=1)
-    return kappa_values(
-        size.sum() - size, agree.sum() - agree, rows.sum(axis=0) - rows, cols.sum(axis=0) - cols
+    if q * q * clusters > DENSE_CELLS_PER_PAIR * pairs.n + DENSE_CELLS:
+        return _count_margins(pairs)
+    codes = pairs.rows * q
+    codes += pairs.cols
+    codes *= clusters
+    codes += pairs.clusters
+    cells = np.bincount(codes, minlength=q * q * clusters).reshape(q, q, clusters)
+    rows = cells.sum(axis=1)
+    return ClusterCounts(
+        table=cells.sum(axis=2),
+        agree=sum((cells[k, k] for k in range(1, q)), start=cells[0, 0]),
+        rows=rows,
+        cols=cells.sum(axis=0),
+        size=rows.sum(axis=0),
     )
+
+
+def _count_margins(pairs: Pairs) -> ClusterCounts:
+    """The same where a table of clusters x label pairs would be mostly empty."""
+    q, clusters = len(pairs.labels), pairs.n_clusters
+
+    def margin(codes: Codes) -> NDArray[np.int64]:
+        return np.bincount(codes * clusters + pairs.clusters, minlength=q * clusters).reshape(q, clusters)
+
+    return ClusterCounts(
+        table=np.bincount(pairs.rows * q + pairs.cols, minlength=q * q).reshape(q, q),
+        agree=np.bincount(pairs.clusters[pairs.rows == pairs.cols], minlength=clusters),
+        rows=margin(pairs.rows),
+        cols=margin(pairs.cols),
+        size=np.bincount(pairs.clusters, minlength=clusters),
+    )
+
+
+def leave_one_out_kappas(pairs: Pairs) -> NDArray[np.float64]:
+    """Kappa without each cluster in turn."""
+    counts = pairs.counts
+    agree, n = int(counts.agree.sum()) - counts.agree, pairs.n - counts.size
+    chance = np.zeros(pairs.n_clusters, dtype=np.int64)
+    for row, col in zip(counts.rows, counts.cols, strict=True):
+        chance += (int(row.sum()) - row) * (int(col.sum()) - col)
+    return _kappa(n, agree, chance)
 
 
 def fce_standard_errors(table: NDArray[np.number]) -> tuple[float, float]:
@@ -433,10 +489,9 @@ def _prevalence(table: NDArray[np.int64], kappa: float, ac1: float | None) -> bo
 def agreement_of_pairs(
     pairs: Pairs, *, level: float = 0.95, unit: str = "claim", definition: str = "percent-agreement"
 ) -> Number:
-    same = pairs.clusters[pairs.rows == pairs.cols]
     return share_number(
-        np.bincount(same, minlength=pairs.n_clusters).astype(float),
-        np.bincount(pairs.clusters, minlength=pairs.n_clusters).astype(float),
+        pairs.counts.agree.astype(float),
+        pairs.counts.size.astype(float),
         level=level,
         label="Percent agreement",
         unit=unit,
@@ -660,8 +715,7 @@ def overlap_share(
     definition: str = "per-label-agreement",
 ) -> Number:
     """Twice the joint uses of a label over all its uses (specific agreement; for gold and judge it is F1)."""
-    row = np.bincount(pairs.clusters[pairs.rows == position], minlength=pairs.n_clusters)
-    col = np.bincount(pairs.clusters[pairs.cols == position], minlength=pairs.n_clusters)
+    row, col = pairs.counts.rows[position], pairs.counts.cols[position]
     both = np.bincount(
         pairs.clusters[(pairs.rows == position) & (pairs.cols == position)], minlength=pairs.n_clusters
     )
@@ -813,7 +867,7 @@ def _linearised(
     sums = np.bincount(pairs.clusters, weights=influence, minlength=clusters)
     # Independent pairs: the variance of the contingency table, as for kappa's asymptotic one.
     inflation = 1.0 if pairs.one_per_cluster else clusters / (clusters - 1)
-    se = math.sqrt(inflation * float(sums @ sums)) / pairs.n
+    se = math.sqrt(inflation * float(np.square(sums).sum())) / pairs.n
     if se < 1e-12:
         return Number(value=value, flags=(*flags, "no_variation"), method="none: no variation", **common)
     low, high = _clipped(

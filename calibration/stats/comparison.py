@@ -184,8 +184,8 @@ class Comparison:
     mcnemar : McNemar or None
         The exact test where there is one unit per item and system.
     minimum_detectable : float or None
-        Smallest difference this set could show (power .8); a smaller observed one is flagged
-        ``not_resolvable``.
+        Smallest true difference that this set and judge show with power .8; a smaller observed one is
+        flagged ``not_resolvable``.
     n_items : int
         Items that both systems have.
     family : int
@@ -246,6 +246,7 @@ def compare_rates(
     failed_a: int = 0,
     failed_b: int = 0,
     family: int = 1,
+    youden: float = 1.0,
     label: str = "Difference of the rates",
     unit: str = "claim",
     level: float = 0.95,
@@ -269,6 +270,9 @@ def compare_rates(
         blocked: a failing judge must not decide it.
     family : int
         Number of comparisons made together; the level becomes 1 - (1 - level)/family (Bonferroni).
+    youden : float
+        Sensitivity + specificity - 1 of the judge behind the labels, 1 for people: a judge shows only this
+        part of a true difference, so the detectable one grows by its inverse.
     label, unit : str
         Name and counted unit.
     level : float
@@ -288,6 +292,8 @@ def compare_rates(
     check_level(level)
     if family < 1:
         raise ValueError(f"family must be at least 1, got {family!r}")
+    if not 0 < youden <= 1:
+        raise ValueError(f"youden must lie in (0, 1], got {youden!r}")
     level = 1 - (1 - level) / family
     sides = _common_items(bad_a, den_a, bad_b, den_b, items_a, items_b)
     y_a, m_a, y_b, m_b, excluded = sides
@@ -309,7 +315,7 @@ def compare_rates(
     else:
         result = _ratio_difference(y_a, m_a, y_b, m_b, common, level)
     difference, p, test, detectable = result
-    value = difference.value
+    value, detectable = difference.value, None if detectable is None else detectable / youden
     if value is not None and detectable is not None and abs(value) < detectable:
         difference = difference.with_flags("not_resolvable")
     return Comparison(difference, p, test, detectable, len(m_a), family, blocked)

@@ -103,7 +103,7 @@ def ratio_variance(y: NDArray[Any], m: NDArray[Any], level: float = 0.95) -> Rat
         return RatioVariance(total_y, total_m, clusters, 0.0, 1.0, total_m)
     share = total_y / total_m
     residuals = y - share * m
-    variance = clusters / (clusters - 1) * float(residuals @ residuals) / total_m**2
+    variance = clusters / (clusters - 1) * float(np.square(residuals).sum()) / total_m**2
     if total_y in (0.0, total_m):
         return RatioVariance(total_y, total_m, clusters, 0.0, 1.0, float(clusters))
     if np.all(m == 1):
@@ -297,7 +297,7 @@ def clustered_mean(
             **common,
         )
     residuals = sums - mean * sizes
-    variance = clusters / (clusters - 1) * float(residuals @ residuals) / len(values) ** 2
+    variance = clusters / (clusters - 1) * float(np.square(residuals).sum()) / len(values) ** 2
     half = t_quantile(clusters - 1, level) * math.sqrt(variance)
     low, high = mean - half, mean + half
     if bounds is not None:

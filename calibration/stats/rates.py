@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -175,8 +175,8 @@ def hallucination_rates(
     HallucinationRates
         Rates in [0, 1]; undefined (``zero_denominator``) where there is nothing checkable. Claims without a
         label never enter a rate: they are counted, and each rate carries its range had all of them been good
-        or bad. A response with unlabelled claims counts in the response unit only if a labelled claim
-        already settles it.
+        or bad. In the response unit a response with an unlabelled claim is left out, whatever its other
+        claims say: keeping only those that are settled would select on the outcome.
 
     References
     ----------
@@ -336,21 +336,30 @@ def _pooled_rates(table: _ClaimTable, unit: str, level: float) -> dict[str, Numb
 
 
 def _response_rates(table: _ClaimTable, level: float) -> dict[str, Number]:
-    counts, unsettled = table.counts, table.unlabelled > 0
+    """Shares of the responses whose claims are all labelled, on one denominator.
+
+    Keeping the half-labelled ones that a bad claim already settles would select on the outcome; they only
+    narrow the worst-case range.
+    """
+    counts, complete = table.counts, table.unlabelled == 0
 
     def rate(hit: NDArray[np.bool_], label: str, key: str, *, inverse: bool = False) -> Number:
-        known = hit | ~unsettled
-        chosen = (known & ~hit) if inverse else hit
-        return share_number(
-            table.by_item(chosen.astype(float)),
-            table.by_item(known.astype(float)),
+        chosen = ~hit if inverse else hit
+        number = share_number(
+            table.by_item((chosen & complete).astype(float)),
+            table.by_item(complete.astype(float)),
             level=level,
             label=label,
             unit="response",
             definition=f"hallucination-rates-{key}",
-            excluded={"unlabelled_claims": int((~known).sum())},
-            missing=int((~known).sum()),
+            excluded={"unlabelled_claims": int((~complete).sum())},
         )
+        if complete.all():
+            return number
+        fewest, most = int(hit.sum()), int((hit | ~complete).sum())
+        if inverse:
+            fewest, most = len(hit) - most, len(hit) - fewest
+        return replace(number, worst_case=(fewest / len(hit), most / len(hit)))
 
     bad = counts[:, CONTRADICTED] + counts[:, UNSUPPORTED] > 0
     rates = {

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from .arrays import check_level
 from .quantiles import t_quantile
 
+WEIGHTS_AT_ONCE = 500_000
+ONE_THREAD_PRODUCT = 250_000
+
 
 @dataclass(frozen=True)
 class Jackknife:
@@ -72,7 +75,9 @@ def jackknife(leave_one_out: NDArray[np.float64]) -> Jackknife:
     if clusters < 2 or not np.isfinite(values).all():
         return Jackknife(None, clusters, values)
     deviations = values - values.mean()
-    return Jackknife(math.sqrt((clusters - 1) / clusters * float(deviations @ deviations)), clusters, values)
+    return Jackknife(
+        math.sqrt((clusters - 1) / clusters * float(np.square(deviations).sum())), clusters, values
+    )
 
 
 def cluster_bootstrap(
@@ -136,11 +141,21 @@ def resampled_sums(rows: NDArray[np.float64], draws: int, rng: np.random.Generat
     """
     clusters = len(rows)
     sums = np.empty((draws, rows.shape[1]))
-    block = max(1, 2_000_000 // clusters)
+    block = max(1, WEIGHTS_AT_ONCE // clusters)
     for start in range(0, draws, block):
         size = min(block, draws - start)
-        picks = rng.integers(0, clusters, size=(size, clusters), dtype=np.int64)
-        picks += np.arange(size, dtype=np.int64)[:, None] * clusters
-        weights = np.bincount(picks.ravel(), minlength=size * clusters).reshape(size, clusters)
-        sums[start : start + size] = weights.astype(float) @ rows
+        weights = np.empty((size, clusters))
+        for draw in range(size):
+            picks = rng.integers(0, clusters, size=clusters, dtype=np.int32)
+            weights[draw] = np.bincount(picks, minlength=clusters)
+        sums[start : start + size] = _product(weights, rows)
     return sums
+
+
+def _product(weights: NDArray[np.float64], rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Matrix product in pieces that one thread takes: on a busy machine the threads of a large one wait."""
+    piece = max(1, ONE_THREAD_PRODUCT // (len(weights) * rows.shape[1]))
+    product = np.zeros((len(weights), rows.shape[1]))
+    for start in range(0, len(rows), piece):
+        product += weights[:, start : start + piece] @ rows[start : start + piece]
+    return product

@@ -33,7 +33,7 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "the rate covers only the checkable part",
         "on_simplex": "the unconstrained solution had a negative share; the nearest valid one is shown",
         "equal_error_assumed": "assumes that the judge errs equally on both systems",
-        "not_resolvable": "smaller than this set and judge can resolve",
+        "not_resolvable": "smaller than what this set and judge can resolve reliably",
         "small_sample": "fewer than 20: read the counts, not the percentage",
         "strata_overlap": "items occur in several strata, which are treated as independent",
     }

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from calibration.stats import (
+    cluster_bootstrap,
     cohen_kappa,
     confusion_table,
     fleiss_kappa,
@@ -20,6 +21,7 @@ from calibration.stats import (
     pabak,
     per_label_agreement,
 )
+from calibration.stats.agreement import kappa_values
 
 from .examples import GROUNDING, K1, K2, K3, K4, K5, columns, k6, letters, shared, words
 
@@ -317,3 +319,32 @@ def test_confusion_table_keeps_the_label_order():
     table = confusion_table(["unsupported", None], ["supported", "supported"], labels=GROUNDING)
     assert table.counts[2][0] == 1 and table.n == 1
     assert dict(table.excluded) == {"missing_rows": 1}
+
+
+def test_bootstrap_of_one_hundred_claims_is_a_cross_check():
+    rows, cols = columns(K1)
+    cells = np.eye(16)[rows * 4 + cols]
+
+    def kappas(sums):
+        tables = sums.reshape(-1, 4, 4)
+        rows, cols = tables.sum(axis=2), tables.sum(axis=1)
+        return kappa_values(rows.sum(axis=1), np.trace(tables, axis1=1, axis2=2), rows, cols)
+
+    low, high, _ = cluster_bootstrap(cells, kappas, draws=10_000, rng=np.random.default_rng(20240607))
+    assert (low, high) == pytest.approx((0.5104, 0.7677), abs=0.006)
+
+
+def test_published_gate_example():
+    lines = shared("gate_example_claims.csv").read_text().splitlines()
+    rows = np.array([[int(cell) for cell in line.split(",")] for line in lines if not line.startswith("#")])
+    response, first, second, judge = rows.T
+    human = cohen_kappa(first, second, labels=letters(4), clusters=response)
+    close(human.value, 0.758460)
+    close(human.jackknife_se, 0.048056)
+    close(human.low, 0.661258)
+    close(human.high, 0.855663)
+    close(human.fce_low, 0.6707, 4)
+    close(human.fce_high, 0.8462, 4)
+    close(cohen_kappa(judge, first, labels=letters(4), clusters=response).value, 0.687682)
+    close(cohen_kappa(judge, second, labels=letters(4), clusters=response).value, 0.677701)
+    assert (human.n, human.clusters) == (189, 40)

@@ -132,6 +132,13 @@ def test_small_difference_is_not_resolvable():
     assert "not_resolvable" in change(30, 31).difference.flags
 
 
+def test_a_poor_judge_raises_what_can_be_detected():
+    people, judge = change(30, 60), change(30, 60, youden=0.6)
+    assert judge.minimum_detectable == pytest.approx(people.minimum_detectable / 0.6)
+    with pytest.raises(ValueError, match="youden"):
+        change(30, 60, youden=0)
+
+
 def corrected(p):
     return rogan_gladen(p, 1000, sensitivity=0.9, n_positive=100, specificity=0.95, n_negative=200)
 

@@ -76,6 +76,24 @@ def test_clustered_claims_parts():
     assert ratio.n_eff == pytest.approx(19.6985, abs=5e-5)
 
 
+def test_clustered_claims_cross_checks():
+    import numpy as np
+    from scipy.stats import t
+
+    from calibration.stats import cluster_bootstrap
+    from calibration.stats.intervals import ratio_variance
+
+    bad, den = np.array(CL1_BAD, float), np.array(CL1_DENOMINATORS, float)
+    ratio = ratio_variance(bad, den)
+    assert ratio.se * np.sqrt(11 / 12) == pytest.approx(0.073598, abs=5.1e-7)
+    half = t.ppf(0.975, 11) * ratio.se
+    assert (ratio.share - half, ratio.share + half) == pytest.approx((0.003223, 0.341605), abs=5.1e-7)
+    assert wilson(15, 87) == pytest.approx((0.107363, 0.265170), abs=5.1e-7)
+    table, rng = np.column_stack([bad, den]), np.random.default_rng(12345)
+    low, high, _ = cluster_bootstrap(table, lambda sums: sums[:, 0] / sums[:, 1], draws=10_000, rng=rng)
+    assert (low, high) == pytest.approx((0.043956, 0.336957), abs=0.006)
+
+
 def test_units_are_never_mixed():
     labels, response = cl1()
     pooled = hallucination_rates(labels, response)
@@ -207,3 +225,16 @@ def test_empty_output_is_no_refusal():
     }
     assert rates.over_answering.worst_case == pytest.approx((0.25, 0.5))
     assert dict(rates.over_answering.excluded) == {"no_valid_verdict": 1}
+
+
+def test_a_half_labelled_response_is_left_out_even_when_it_is_already_bad():
+    rates = hallucination_rates(
+        ["unsupported", None, "supported", "supported", None],
+        ["A", "A", "B", "C", "C"],
+        responses=["A", "B", "C"],
+        unit="response",
+    )
+    assert (rates.hallucination.numerator, rates.hallucination.denominator) == (0, 1)
+    assert rates.hallucination.excluded["unlabelled_claims"] == 2
+    assert rates.hallucination.worst_case == pytest.approx((1 / 3, 2 / 3))
+    assert rates.faithfulness.worst_case == pytest.approx((1 / 3, 2 / 3))
