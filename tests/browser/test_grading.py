@@ -59,13 +59,21 @@ def saved(page):
     expect(page.locator("#kept")).to_contain_text("Saved")
 
 
-def press_and_wait(page, key):
-    """Press a key that changes the target, and wait for the next one."""
-    before = page.locator("#label-form [name=key]").input_value()
-    page.keyboard.press(key)
+def submit_key(page):
+    return page.locator("#label-form [name=key]").input_value()
+
+
+def wait_for_change(page, before):
     page.wait_for_function(
         "before => document.querySelector('#label-form [name=key]')?.value !== before", arg=before
     )
+
+
+def press_and_wait(page, key):
+    """Press a key that changes the screen, and wait for the next one."""
+    before = submit_key(page)
+    page.keyboard.press(key)
+    wait_for_change(page, before)
 
 
 def labels_of(round, person):
@@ -328,11 +336,12 @@ def test_refusal_is_shown_and_the_label_not_kept(round, open_as, grader_a):
 def test_two_graders_at_once(round, open_as, grader_a, grader_b):
     pages = [open_as(person, grade_path(round, person, 1)) for person in (grader_a, grader_b)]
     for key in ("1", "2", "2"):
+        before = [submit_key(page) for page in pages]
         for page in pages:
             page.keyboard.press(key)
-        for page in pages:
+        for page, shown in zip(pages, before, strict=True):
+            wait_for_change(page, shown)
             saved(page)
-            page.wait_for_load_state("networkidle")
     assert labels_of(round, grader_a) == labels_of(round, grader_b)
     assert len(labels_of(round, grader_a)) == 3
 
