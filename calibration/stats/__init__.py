@@ -45,7 +45,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "pair_verdict",
         "two_proportion_test",
     ),
-    "consistency": ("SelfConsistency", "self_consistency"),
+    "consistency": ("RunVariance", "SelfConsistency", "run_variance", "self_consistency"),
     "correction": (
         "CorrectedShare",
         "MulticlassCorrection",
@@ -73,7 +73,14 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "QUESTION_CLASSES",
         "UNANSWERABLE_REASONS",
     ),
-    "mappings": ("MageshRates", "SpanLabel", "magesh_rates", "ragtruth_claim_labels", "ragtruth_span"),
+    "mappings": (
+        "MageshRates",
+        "SpanLabel",
+        "magesh_rates",
+        "ragtruth_claim_labels",
+        "ragtruth_response",
+        "ragtruth_span",
+    ),
     "planner": ("GatePower", "OverlapPlan", "gate_power", "kappa_power", "plan_overlap"),
     "power": (
         "calibration_half_width",

@@ -51,6 +51,10 @@ class ReasonRow:
             "informativeness": self.informativeness.as_dict(),
         }
 
+    def explain(self) -> str:
+        """What happened to these questions in one plain sentence."""
+        return self.over_answering.explain()
+
 
 @dataclass(frozen=True)
 class AbstentionRates:

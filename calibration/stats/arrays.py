@@ -38,6 +38,10 @@ def encode_labels(values: Any, labels: tuple[Hashable, ...], name: str) -> Codes
     themselves, ``None`` being missing.
     """
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        if labels != tuple(range(len(labels))) and any(type(label) is int for label in labels):
+            raise ValueError(
+                f"{name} is an integer array while labels are integers: pass the labels as a list"
+            )
         if values.ndim != 1:
             raise ValueError(f"{name} must have one dimension, got shape {values.shape}")
         if values.size and (values.min() < MISSING or values.max() >= len(labels)):

@@ -38,6 +38,14 @@ class TestResult:
     def as_dict(self) -> dict[str, Any]:
         return {"statistic": self.statistic, "df": self.df, "p": self.p, "method": self.method}
 
+    def explain(self) -> str:
+        """The test in one plain sentence."""
+        if self.df == 0:
+            return f"{self.method}: nothing to test, p 1."
+        if self.statistic is None:
+            return f"{self.method}: p {self.p:.3f}."
+        return f"{self.method}: {self.statistic:.2f} on {self.df} degrees of freedom, p {self.p:.3f}."
+
 
 @dataclass(frozen=True)
 class LabelDifference:
@@ -69,6 +77,10 @@ class LabelDifference:
             "difference": self.difference,
             "p": self.p,
         }
+
+    def explain(self) -> str:
+        """The difference in one plain sentence."""
+        return f"{self.label} was used {self.rows} and {self.cols} times (sign test p {self.p:.3f})."
 
 
 @dataclass(frozen=True)

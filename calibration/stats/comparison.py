@@ -126,6 +126,13 @@ class McNemar:
             "corrected_p": self.corrected_p,
         }
 
+    def explain(self) -> str:
+        """The test in one plain sentence."""
+        return (
+            f"Of {self.only_first + self.only_second} pairs that differ, {self.only_first} are positive for "
+            f"the first only and {self.only_second} for the second only (exact p {self.p:.3f})."
+        )
+
 
 def mcnemar(only_first: int, only_second: int) -> McNemar:
     r"""Exact McNemar test of two dependent shares from the discordant pairs.

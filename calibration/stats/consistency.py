@@ -132,13 +132,7 @@ def self_consistency(
     fixed = check_labels(labels)
     table, excluded, kept = _complete_runs(runs, fixed)
     k = table.shape[1]
-    if clusters is not None:
-        if len(clusters) != len(kept):
-            raise ValueError(
-                f"clusters must have one entry per item: {len(kept)} items, {len(clusters)} entries"
-            )
-        clusters = [cluster for cluster, keep in zip(clusters, kept.tolist(), strict=True) if keep]
-    codes, number = encode_clusters(clusters, len(table))
+    codes, number = encode_clusters(_kept_clusters(clusters, kept), len(table))
     counts = np.stack([(table == label).sum(axis=1) for label in range(len(fixed))], axis=1)
     wanted = frozenset(positive)
     is_bad = np.array([label in wanted for label in fixed], dtype=float)
@@ -178,13 +172,138 @@ def self_consistency(
         ),
         within=within,
         between=between,
-        icc=between / (between + within)
-        if within is not None and between is not None and between + within > 0
-        else None,
+        icc=_icc(within, between),
         se_one_run=_se(between, within, 1, n),
         se_all_runs=_se(between, within, k, n),
         se_if_independent=_independent_se(outcome),
     )
+
+
+@dataclass(frozen=True)
+class RunVariance:
+    """A rate from repeated runs of the same items, with what repeating buys.
+
+    Attributes
+    ----------
+    rate : Number
+        Mean over items of the mean over runs, t interval by item.
+    runs : int
+        Runs per item.
+    within, between : float or None
+        Variance components between runs of an item, and between items.
+    icc : float or None
+        between / (between + within).
+    se_one_run, se_all_runs : float or None
+        Standard error of the rate with one run and with all of them.
+    """
+
+    rate: Number
+    runs: int
+    within: float | None
+    between: float | None
+    icc: float | None
+    se_one_run: float | None
+    se_all_runs: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "rate": self.rate.as_dict(),
+            "runs": self.runs,
+            "within": self.within,
+            "between": self.between,
+            "icc": self.icc,
+            "se_one_run": self.se_one_run,
+            "se_all_runs": self.se_all_runs,
+        }
+
+    def explain(self) -> str:
+        """What repeating buys in one plain sentence."""
+        if self.se_one_run is None or self.se_all_runs is None:
+            return self.rate.explain()
+        return (
+            f"{self.rate.explain()} One run alone would have a standard error of {self.se_one_run:.3f}, "
+            f"{self.runs} runs have {self.se_all_runs:.3f}."
+        )
+
+
+def run_variance(
+    values: Any,
+    *,
+    clusters: Any = None,
+    level: float = 0.95,
+    label: str = "Mean of the runs",
+    unit: str = "item",
+) -> RunVariance:
+    r"""Variance split of a score between 0 and 1 over repeated runs: of a judge, or of generations.
+
+    .. math:: total = between + within/k
+
+    With generations at serving temperature a run is one more response to the same item, and its value the
+    response's own rate (its share of bad claims, or 1 for over-answering).
+
+    Parameters
+    ----------
+    values : array_like of float, shape (items, k)
+        Value of each item in each run, in [0, 1]; an item with NaN is left out and counted.
+    clusters : sequence, shape (items,), optional
+        Cluster of each item.
+    level : float
+        Confidence level.
+    label, unit : str
+        Name and unit of the rate.
+
+    Returns
+    -------
+    RunVariance
+        Undefined (``zero_denominator``) without a complete item; the split is None with fewer than two.
+
+    References
+    ----------
+    Searle, Casella and McCulloch (1992), see `self_consistency`.
+    """
+    check_level(level)
+    table = np.asarray(values, dtype=float)
+    if table.ndim != 2 or table.shape[1] < 2:
+        raise ValueError(f"values must have one row per item and at least two runs, got shape {table.shape}")
+    kept = np.asarray(np.isfinite(table).all(axis=1))
+    if ((table[kept] < 0) | (table[kept] > 1)).any():
+        raise ValueError("values must lie between 0 and 1")
+    complete = table[kept]
+    codes, number = encode_clusters(_kept_clusters(clusters, kept), len(complete))
+    within, between = _variance_split(complete)
+    n, k = complete.shape
+    return RunVariance(
+        rate=clustered_mean(
+            complete.mean(axis=1),
+            codes,
+            number,
+            level=level,
+            label=label,
+            unit=unit,
+            definition="run-variance-rate",
+            excluded={"incomplete": int((~kept).sum())},
+        ),
+        runs=k,
+        within=within,
+        between=between,
+        icc=_icc(within, between),
+        se_one_run=_se(between, within, 1, n),
+        se_all_runs=_se(between, within, k, n),
+    )
+
+
+def _kept_clusters(clusters: Any, kept: NDArray[Any]) -> Any:
+    if clusters is None:
+        return None
+    if len(clusters) != len(kept):
+        raise ValueError(f"clusters must have one entry per item: {len(kept)} items, {len(clusters)} entries")
+    return [cluster for cluster, keep in zip(clusters, kept.tolist(), strict=True) if keep]
+
+
+def _icc(within: float | None, between: float | None) -> float | None:
+    if within is None or between is None or between + within == 0:
+        return None
+    return between / (between + within)
 
 
 def _complete_runs(runs: Any, labels: tuple[Hashable, ...]) -> tuple[NDArray[Any], int, NDArray[Any]]:

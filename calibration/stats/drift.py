@@ -252,6 +252,11 @@ class SeriesPoint:
             "upper": self.upper,
         }
 
+    def explain(self) -> str:
+        """The point in one plain sentence."""
+        inside = self.share.value is not None and self.lower <= self.share.value <= self.upper
+        return f"{self.share.explain()} That is {'inside' if inside else 'outside'} the 3-sigma limits."
+
 
 def control_chart(
     hits: Any, totals: Any, *, level: float = 0.95, label: str = "Daily share"

@@ -46,6 +46,10 @@ class LabelScores:
             "support": self.support,
         }
 
+    def explain(self) -> str:
+        """Recall and precision in plain sentences."""
+        return f"{self.recall.explain()} {self.precision.explain()}"
+
 
 @dataclass(frozen=True)
 class JudgeVsGold:

@@ -1,7 +1,7 @@
 """Other label schemes in our words: RAGTruth's spans, and correctness x groundedness after Magesh et al."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -42,6 +42,22 @@ class SpanLabel:
     true_outside_source: bool = False
     due_to_null: bool = False
 
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def explain(self) -> str:
+        """The mapping in one plain sentence."""
+        notes = [
+            note
+            for note, holds in (
+                ("subtle", self.subtle),
+                ("true outside the source", self.true_outside_source),
+                ("a missing value read as a fact", self.due_to_null),
+            )
+            if holds
+        ]
+        return f"{self.label}{' (' + ', '.join(notes) + ')' if notes else ''}."
+
 
 def ragtruth_span(label_type: str, *, implicit_true: bool = False, due_to_null: bool = False) -> SpanLabel:
     """Grounding label of a RAGTruth span.
@@ -69,6 +85,35 @@ def ragtruth_span(label_type: str, *, implicit_true: bool = False, due_to_null: 
         raise ValueError(f"label_type must be one of RAGTruth's four types, got {label_type!r}")
     label, subtle = RAGTRUTH_TYPES[key]
     return SpanLabel(label, subtle, bool(implicit_true), bool(due_to_null))
+
+
+def ragtruth_response(quality: str | None) -> tuple[str | None, str | None]:
+    """Verdict of a response, or the reason to leave it out, from RAGTruth's quality mark.
+
+    Parameters
+    ----------
+    quality : str or None
+        good, incorrect_refusal or truncated.
+
+    Returns
+    -------
+    tuple
+        (verdict, reason): an incorrect refusal is REFUSED on an answerable question, a truncated response is
+        left out with reason ``truncated``, a good one says nothing of either.
+
+    References
+    ----------
+    Niu et al. (2024), see `ragtruth_span`.
+    """
+    known: dict[str | None, tuple[str | None, str | None]] = {
+        None: (None, None),
+        "good": (None, None),
+        "incorrect_refusal": ("REFUSED", None),
+        "truncated": (None, "truncated"),
+    }
+    if quality not in known:
+        raise ValueError(f"quality must be good, incorrect_refusal or truncated, got {quality!r}")
+    return known[quality]
 
 
 def ragtruth_claim_labels(

@@ -69,12 +69,16 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "newcombe_difference",
         ),
     ),
-    ("Repeated runs", "consistency", ("self_consistency",)),
+    ("Repeated runs", "consistency", ("self_consistency", "run_variance")),
     ("Drift", "drift", ("sentinel_drift", "agreement_drift", "step_test", "control_chart")),
     ("Companions", "companions", ("answer_rate", "response_lengths", "extraction_error", "run_control")),
     ("Retrieval", "retrieval", ("retrieval_score", "retrieval_means", "who_owes")),
     ("Citations", "citations", ("citation_scores",)),
-    ("Other label schemes", "mappings", ("ragtruth_span", "ragtruth_claim_labels", "magesh_rates")),
+    (
+        "Other label schemes",
+        "mappings",
+        ("ragtruth_span", "ragtruth_claim_labels", "ragtruth_response", "magesh_rates"),
+    ),
 )
 
 INTRODUCTION = """\
@@ -202,7 +206,7 @@ def _reference(name: str, public: frozenset[str]) -> str:
 SPELLINGS = {
     "cohen_kappa": "Cohen kappa", "gwet_ac1": "Gwet AC1", "pabak": "PABAK", "rogan_gladen": "Rogan-Gladen",
     "ppi_mean": "PPI mean", "ppi_ratio": "PPI ratio", "mcnemar": "McNemar", "ragtruth_span": "RAGTruth span",
-    "ragtruth_claim_labels": "RAGTruth claim labels",
+    "ragtruth_claim_labels": "RAGTruth claim labels", "ragtruth_response": "RAGTruth response",
 }  # fmt: skip
 
 

@@ -55,7 +55,9 @@ class HallucinationRates:
         Responses without text.
     extraction_gaps : tuple
         Responses without a claim whose verdict is ANSWERED: the decomposition found nothing in a text that
-        asserts something. They belong in a review queue.
+        asserts something.
+    review_queue : tuple
+        Extraction gaps and empty responses: somebody should look at them.
     counts : mapping of str to int
         Labelled claims per label (in the decision unit, decision-critical ones).
     missing : mapping of str to int
@@ -76,6 +78,7 @@ class HallucinationRates:
     all_unverifiable: int
     empty: int
     extraction_gaps: tuple[Hashable, ...]
+    review_queue: tuple[Hashable, ...]
     counts: Mapping[str, int]
     missing: Mapping[str, int]
 
@@ -95,6 +98,7 @@ class HallucinationRates:
             "all_unverifiable_responses": self.all_unverifiable,
             "empty_responses": self.empty,
             "extraction_gaps": len(self.extraction_gaps),
+            "review_queue": list(self.review_queue),
             "counts": dict(self.counts),
             "missing": dict(self.missing),
         }
@@ -205,6 +209,7 @@ def hallucination_rates(
         all_unverifiable=int(_all_unverifiable(everything).sum()),
         empty=int(everything.empty.sum()),
         extraction_gaps=tuple(everything.ids[position] for position in np.flatnonzero(gaps)),
+        review_queue=tuple(everything.ids[position] for position in np.flatnonzero(gaps | everything.empty)),
         counts=dict(zip(GROUNDING_LABELS, table.counts.sum(axis=0).tolist(), strict=True)),
         missing=table.missing,
         **headline,

@@ -45,6 +45,25 @@ class RetrievalScore:
     def undefined(self) -> str | None:
         return "no_expectation" if self.recall is None else None
 
+    def as_dict(self) -> dict[str, Any]:
+        score: dict[str, Any] = {
+            "precision": self.precision,
+            "recall": self.recall,
+            "ndcg": self.ndcg,
+            "document_recall": self.document_recall,
+            "k": self.k,
+            "hits": self.hits,
+            "relevant": self.relevant,
+            "missing_passages": list(self.missing_passages),
+        }
+        return score if self.undefined is None else {**score, "undefined": self.undefined}
+
+    def explain(self) -> str:
+        """The score in one plain sentence."""
+        if self.recall is None:
+            return "No expected passage or document is recorded, so nothing can be scored."
+        return f"{self.hits} of {self.relevant} relevant passages are among the first {self.k}."
+
 
 def retrieval_score(
     served: Sequence[Hashable],
@@ -136,6 +155,7 @@ class RetrievalMeans:
         return {name: getattr(self, name).as_dict() for name in self.__dataclass_fields__}
 
     def explain(self) -> str:
+        """Recall in one plain sentence."""
         return self.recall.explain()
 
 

@@ -23,6 +23,7 @@ CASES = [
     ("a holds nan", lambda: stats.cohen_kappa([float("nan")], ["a"], labels=("a", "b"))),
     ("a holds", lambda: stats.cohen_kappa([["a"]], ["a"], labels=("a", "b"))),
     ("labels", lambda: stats.cohen_kappa([], [], labels=())),
+    ("a is an integer array", lambda: stats.cohen_kappa(np.array([1]), np.array([1]), labels=(1, 2))),
     ("labels", lambda: stats.cohen_kappa([], [], labels=("a", "a"))),
     ("labels", lambda: stats.cohen_kappa([], [], labels=("a", None))),
     ("labels", lambda: stats.cohen_kappa([], [], labels="ab")),

@@ -19,6 +19,7 @@ from calibration.stats import (
     response_lengths,
     rogan_gladen,
     run_control,
+    run_variance,
     self_consistency,
     sentinel_drift,
     step_test,
@@ -207,6 +208,18 @@ def test_self_consistency():
     assert result.icc == pytest.approx(0.679389, abs=5.1e-7)
     assert (result.se_one_run, result.se_all_runs) == pytest.approx((0.180250, 0.159830), abs=5.1e-7)
     assert result.se_if_independent == pytest.approx(0.098821, abs=5.1e-7)
+
+
+def test_variance_split_of_generations_is_the_same():
+    bad = np.isin(np.array(SC1), [1, 2]).astype(float)
+    result, judged = run_variance(bad), self_consistency(np.array(SC1), labels=GROUNDING)
+    assert (result.within, result.between, result.icc) == (judged.within, judged.between, judged.icc)
+    assert result.se_all_runs == pytest.approx(0.159830, abs=5.1e-7)
+    assert result.rate.value == pytest.approx(bad.mean())
+    with pytest.raises(ValueError, match="values"):
+        run_variance([[0.5], [0.2]])
+    with pytest.raises(ValueError, match="values"):
+        run_variance([[0.5, 1.5]])
 
 
 def test_pairwise_agreement_of_each_pair_of_runs():

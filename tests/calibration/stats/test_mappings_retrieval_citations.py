@@ -8,6 +8,7 @@ from calibration.stats import (
     citation_scores,
     magesh_rates,
     ragtruth_claim_labels,
+    ragtruth_response,
     ragtruth_span,
     retrieval_means,
     retrieval_score,
@@ -34,9 +35,17 @@ def test_true_in_the_world_is_still_unsupported():
     assert span.label == "unsupported" and span.true_outside_source
 
 
-def test_unknown_ragtruth_type_is_refused():
+def test_unknown_ragtruth_words_are_refused():
     with pytest.raises(ValueError, match="label_type"):
         ragtruth_span("Typo")
+    with pytest.raises(ValueError, match="quality"):
+        ragtruth_response("meh")
+
+
+def test_ragtruth_responses():
+    assert ragtruth_response("incorrect_refusal") == ("REFUSED", None)
+    assert ragtruth_response("truncated") == (None, "truncated")
+    assert ragtruth_response("good") == (None, None)
 
 
 def test_a_claim_is_bad_where_it_overlaps_a_bad_span():

@@ -77,6 +77,14 @@ def everything():
         stats.plan_overlap([], [], labels=GROUNDING),
         stats.gate_power(100, [0.5, 0.5], human_kappa=0.7, judge_kappa=0.7, draws=20, rng=rng),
         stats.self_consistency(np.array(SC1), labels=GROUNDING),
+        stats.run_variance([[0, 1], [1, 1], [0, 0]]),
+        *stats.marginal_homogeneity(GOLD, JUDGE, labels=GROUNDING).labels,
+        stats.marginal_homogeneity(GOLD, JUDGE, labels=GROUNDING).bowker,
+        *once.per_label,
+        *stats.abstention_rates(["unanswerable"], ["REFUSED"], reason=["out_of_scope"]).by_reason,
+        stats.mcnemar(3, 4),
+        stats.ragtruth_span("Subtle Conflict", implicit_true=True),
+        retrieved,
         stats.sentinel_drift(GOLD, JUDGE, GOLD),
         stats.agreement_drift(174, 200, 78, 100),
         stats.step_test([10] * 28 + [15] * 7, [100] * 35),
@@ -151,11 +159,10 @@ def test_every_result_is_frozen_explains_itself_and_is_json(result):
     assert dataclasses.is_dataclass(result)
     assert result.__dataclass_params__.frozen
     json.dumps(result.as_dict(), allow_nan=False)
-    if hasattr(result, "explain"):
-        sentence = result.explain()
-        assert sentence.endswith(".")
-        assert "None" not in sentence
-        assert "nan" not in sentence.lower().split()
+    sentence = result.explain()
+    assert sentence.endswith(".")
+    assert "None" not in sentence
+    assert "nan" not in sentence.lower().split()
     for number in numbers_in(result):
         assert number.definition, number
         assert number.label, number

@@ -132,6 +132,7 @@ def test_extraction_gap_is_listed_and_left_out_once():
         verdicts=["REFUSED", "ANSWERED", "ANSWERED", "EMPTY"],
     )
     assert rates.extraction_gaps == ("D",)
+    assert rates.review_queue == ("D", "E")
     assert rates.mean_faithfulness.value == pytest.approx((1 + 0.5 + 1) / 3)
     assert rates.mean_faithfulness_without_gaps.value == pytest.approx((1 + 0.5) / 2)
     assert rates.empty == 1 and rates.mean_faithfulness.excluded["empty"] == 1
