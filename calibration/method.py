@@ -8,9 +8,8 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
-ANCHOR = re.compile(r"\s*\{#([\w-]+)\}\s*$")
+NOT_IN_AN_ANCHOR = re.compile(r"[^\w\- ]")
 
 
 def method_html() -> SafeString:
@@ -25,14 +24,10 @@ def _rendered(path: str, changed: int) -> SafeString:
     tokens = markdown.parse(text)
     for heading, inline in pairwise(tokens):
         if heading.type == "heading_open":
-            _anchor(heading, inline)
+            heading.attrSet("id", anchor(inline.content))
     return mark_safe(markdown.renderer.render(tokens, markdown.options, {}))
 
 
-def _anchor(heading: Token, inline: Token) -> None:
-    """Move a trailing {#name} of a heading into its id."""
-    found = ANCHOR.search(inline.content)
-    if found is None or not inline.children:
-        return
-    heading.attrSet("id", found[1])
-    inline.children[-1].content = ANCHOR.sub("", inline.children[-1].content)
+def anchor(heading: str) -> str:
+    """The name under which a heading can be linked to, the same as on common hosts of repositories."""
+    return NOT_IN_AN_ANCHOR.sub("", heading.lower()).replace(" ", "-")

@@ -93,8 +93,8 @@ def test_a_record_has_the_fields_of_the_contract(exported):
         list(row)[:27]
         == (
             "evalset version content_hash round system_run system_run_hash sample split flag item_id "
-            "response_id claim_id dimension label source annotations adjudication rubric_version target_sha256 "
-            "strata answerable unanswerable_reason system question response claim context"
+            "response_id claim_id dimension label source annotations adjudication rubric_version "
+            "target_sha256 strata answerable unanswerable_reason system question response claim context"
         ).split()
     )
     assert [said["grader"] for said in row["annotations"]] == ["grader 1", "grader 2"]
