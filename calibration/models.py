@@ -64,7 +64,7 @@ class JudgeRun(models.Model):
     )
     dimensions = models.JSONField(default=list)
     repeats = models.PositiveSmallIntegerField(default=1)
-    # What was asked for: provider, base URL, model, prompt hash, rubric version, label set, parameters, parser.
+    # Asked for: provider, base URL, model, prompt hash, rubric version, label set, parameters, parser.
     requested = models.JSONField(default=dict)
     requested_fingerprint = models.CharField(max_length=64, blank=True)
     use_cache = models.BooleanField(default=True)

@@ -44,7 +44,8 @@ def public_url() -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
         raise ImproperlyConfigured(
-            f"PUBLIC_URL must look like https://touchstone.example.org (scheme, host, no path), not {value!r}."
+            "PUBLIC_URL must look like https://touchstone.example.org (scheme, host, no path), "
+            f"not {value!r}."
         )
     return value
 

@@ -1,4 +1,4 @@
-"""The label sets, in their fixed order. Everything that orders, validates or counts labels reads them here."""
+"""The label sets, in their fixed order. Whatever orders, validates or counts labels reads them here."""
 
 GROUNDING = ("supported", "contradicted", "unsupported", "unverifiable")
 ABSTENTION = ("REFUSED", "ANSWERED", "CLARIFY")

@@ -171,7 +171,7 @@ class SystemRun(models.Model):
 
 
 class Response(models.Model):
-    """One output. `version` repeats run.version so that the database itself keeps response ids unique in it."""
+    """One output. `version` repeats run.version so that the database keeps response ids unique in it."""
 
     version = models.ForeignKey(EvalSetVersion, on_delete=models.PROTECT, related_name="responses")
     run = models.ForeignKey(SystemRun, on_delete=models.PROTECT, related_name="responses")

@@ -60,11 +60,13 @@ def statements_to_create(vendor: str, rules: Iterable[Rule]) -> list[str]:
         row = "OLD" if event == "DELETE" else "NEW"
         made.append(
             f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-            f"IF {condition} THEN RAISE EXCEPTION '{MESSAGE}' USING ERRCODE = 'integrity_constraint_violation'; "
+            f"IF {condition} THEN "
+            f"RAISE EXCEPTION '{MESSAGE}' USING ERRCODE = 'integrity_constraint_violation'; "
             f"END IF; RETURN {row}; END $$"
         )
         made.append(
-            f"CREATE OR REPLACE TRIGGER {name} BEFORE {event} ON {table} FOR EACH ROW EXECUTE FUNCTION {name}()"
+            f"CREATE OR REPLACE TRIGGER {name} BEFORE {event} ON {table} "
+            f"FOR EACH ROW EXECUTE FUNCTION {name}()"
         )
     return made
 

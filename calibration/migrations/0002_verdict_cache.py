@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('calibration', '0001_initial'),
-        ('evalsets', '0001_initial'),
+        ("calibration", "0001_initial"),
+        ("evalsets", "0001_initial"),
     ]
 
     operations = [
         migrations.AddIndex(
-            model_name='verdict',
-            index=models.Index(fields=['input_sha256'], name='verdict_cache'),
+            model_name="verdict",
+            index=models.Index(fields=["input_sha256"], name="verdict_cache"),
         ),
     ]
