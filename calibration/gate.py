@@ -200,19 +200,22 @@ class GateEvidence:
     def valid_and_total(self) -> tuple[int, int]:
         if self.verdicts_valid is not None and self.verdicts_total is not None:
             return self.verdicts_valid, self.verdicts_total
-        return sum(label is not None for label in self.judge), len(self.judge)
+        judge = encode_labels(self.judge, self.rules.labels, "judge")
+        return int((judge >= 0).sum()), len(judge)
 
     def restricted_to(self, rows: Sequence[int]) -> "GateEvidence":
         """The evidence of some rows only; verdict counts are then those of the rows."""
 
-        def pick(column: Sequence[Hashable] | None) -> list[Hashable] | None:
-            return None if column is None else [column[row] for row in rows]
+        def pick(column: Any) -> Any:
+            if column is None or isinstance(column, np.ndarray):
+                return column if column is None else column[list(rows)]
+            return [column[row] for row in rows]
 
         return replace(
             self,
-            graders={name: pick(column) or [] for name, column in self.graders.items()},
-            judge=pick(self.judge) or [],
-            clusters=pick(self.clusters) or [],
+            graders={name: pick(column) for name, column in self.graders.items()},
+            judge=pick(self.judge),
+            clusters=pick(self.clusters),
             gold=pick(self.gold),
             responses=pick(self.responses),
             systems=pick(self.systems),

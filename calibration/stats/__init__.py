@@ -64,7 +64,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "sentinel_drift",
         "step_test",
     ),
-    "intervals": ("clustered_rate", "wilson"),
+    "intervals": ("clustered_rate", "intraclass_correlation", "kish_design_effect", "wilson"),
     "judging": ("JudgeVsGold", "LabelScores", "judge_vs_gold"),
     "labels": (
         "ABSTENTION_LABELS",
@@ -94,6 +94,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "rates": ("HallucinationRates", "hallucination_rates"),
     "reliability": ("fleiss_kappa", "krippendorff_alpha"),
+    "replacement": ("AltTest", "alt_test"),
     "resampling": ("Jackknife", "cluster_bootstrap", "jackknife"),
     "results": ("FLAGS", "UNDEFINED_REASONS", "Number", "undefined_number"),
     "retrieval": ("RetrievalMeans", "RetrievalScore", "retrieval_means", "retrieval_score", "who_owes"),

@@ -305,3 +305,68 @@ def clustered_mean(
     return Number(
         value=mean, low=low, high=high, flags=flags, method="t over items, clustered by item", **common
     )
+
+
+def intraclass_correlation(bad: Any, den: Any) -> float | None:
+    r"""How alike the claims of one item are: the analysis-of-variance estimator.
+
+    .. math:: ICC = \frac{MSB - MSW}{MSB + (m_0 - 1) MSW}, \quad
+              m_0 = \frac{M - \sum_r m_r^2/M}{R - 1}
+
+    Parameters
+    ----------
+    bad, den : array_like of float, shape (R,)
+        Bad claims and all claims of each item; items without claims are ignored.
+
+    Returns
+    -------
+    float or None
+        At most 1, possibly negative; None with fewer than two items, without a second claim in any item, or
+        when every claim came out alike.
+
+    References
+    ----------
+    Donner, A. (1986). A review of inference procedures for the intraclass correlation coefficient. Int. Stat.
+    Rev. 54, 67-82.
+    """
+    y, m = check_counts(bad, "bad"), check_counts(den, "den")
+    check_same_length(bad=y, den=m)
+    if (y > m).any():
+        raise ValueError(f"bad exceeds den at index {int((y > m).argmax())}")
+    y, m = y[m > 0], m[m > 0]
+    items, total = len(m), float(m.sum())
+    if items < 2 or total == items or float(y.sum()) in (0.0, total):
+        return None
+    shares, overall = y / m, float(y.sum()) / total
+    between = float((m * (shares - overall) ** 2).sum()) / (items - 1)
+    within = float((m * shares * (1 - shares)).sum()) / (total - items)
+    usual = (total - float((m**2).sum()) / total) / (items - 1)
+    return (between - within) / (between + (usual - 1) * within)
+
+
+def kish_design_effect(mean_size: float, icc: float) -> float:
+    r"""Variance inflation of a rate by clustering, for planning.
+
+    .. math:: deff = 1 + (\bar m - 1)\, ICC
+
+    Parameters
+    ----------
+    mean_size : float
+        Claims per item, at least 1.
+    icc : float
+        Intra-class correlation; a negative one counts as 0.
+
+    Returns
+    -------
+    float
+        At least 1; what to pass as ``design_effect`` when planning.
+
+    References
+    ----------
+    Kish, L. (1965). Survey Sampling, section 5.4.
+    """
+    if not mean_size >= 1:
+        raise ValueError(f"mean_size must be at least 1, got {mean_size!r}")
+    if not icc <= 1:
+        raise ValueError(f"icc must be at most 1, got {icc!r}")
+    return 1 + (mean_size - 1) * max(0.0, icc)

@@ -30,7 +30,8 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Agreement of many graders", "reliability", ("krippendorff_alpha", "fleiss_kappa")),
     ("Grader bias", "bias", ("marginal_homogeneity",)),
     ("The judge against gold", "judging", ("judge_vs_gold",)),
-    ("Intervals", "intervals", ("wilson", "clustered_rate")),
+    ("The judge in place of a grader", "replacement", ("alt_test",)),
+    ("Intervals", "intervals", ("wilson", "clustered_rate", "intraclass_correlation", "kish_design_effect")),
     ("Resampling", "resampling", ("jackknife", "cluster_bootstrap")),
     ("Rates of claims", "rates", ("hallucination_rates",)),
     ("Abstention", "abstention", ("question_class", "abstention_rates")),
@@ -95,7 +96,7 @@ or NaN in its place.
 
 GREEK = {
     "kappa": "κ", "alpha": "α", "theta": "θ", "lambda": "λ", "pi": "π", "sigma": "σ", "delta": "δ",
-    "Delta": "Δ", "sum": "Σ", "pm": "±", "le": "≤", "ge": "≥", "cdot": "·", "mid": "|", "lor": "or",
+    "Delta": "Δ", "rho": "ρ", "epsilon": "ε", "sum": "Σ", "pm": "±", "le": "≤", "ge": "≥", "cdot": "·", "mid": "|", "lor": "or",
 }  # fmt: skip
 
 

@@ -3,10 +3,12 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from calibration.gate import CONDITION_ORDER, GateEvidence, GatePolicy, decide, decide_by_system
-from calibration.stats import GROUNDING_LABELS
+from calibration.stats import GROUNDING_LABELS, alt_test, cluster_bootstrap
+from calibration.stats.agreement import kappa_values
 
 from .stats.examples import shared
 
@@ -51,6 +53,78 @@ def test_published_example_is_not_trusted():
     assert inferiority.value == pytest.approx(-0.163526, abs=1e-6)
     assert inferiority.passed is False
     assert {entry.name for entry in decision.failing} == {"judge_agreement", "non_inferiority"}
+
+
+def test_published_example_passes_or_fails_the_alternative_annotator_test():
+    evidence = example()
+    strict = alt_test(evidence.graders, evidence.judge, labels=GROUNDING_LABELS, epsilon=0.10)
+    assert strict.advantage == pytest.approx(0.8889, abs=5e-5)
+    assert (strict.winning_rate, strict.passed) == (0, False)
+    lenient = alt_test(evidence.graders, evidence.judge, labels=GROUNDING_LABELS, epsilon=0.15)
+    assert (lenient.winning_rate, lenient.passed) == (1, True)
+
+
+def test_cluster_bootstrap_of_the_published_example_is_a_cross_check():
+    evidence = example()
+    one, two, judge = (
+        np.array([GROUNDING_LABELS.index(label) for label in column])
+        for column in (*evidence.graders.values(), evidence.judge)
+    )
+    item = np.array(evidence.clusters)
+    pairs = ((judge, one), (judge, two), (one, two))
+    table = np.hstack(
+        [np.bincount(item * 16 + a * 4 + b, minlength=40 * 16).reshape(40, 16) for a, b in pairs]
+    )
+
+    def kappas(sums):
+        tables = sums.reshape(len(sums), 3, 4, 4)
+        rows, cols = tables.sum(axis=3), tables.sum(axis=2)
+        return kappa_values(rows.sum(axis=2), np.trace(tables, axis1=2, axis2=3), rows, cols)
+
+    def mean_of_judge(sums):
+        return kappas(sums)[:, :2].mean(axis=1)
+
+    def difference(sums):
+        return mean_of_judge(sums) - kappas(sums)[:, 2]
+
+    rng = np.random.default_rng(20)
+    low, high, _ = cluster_bootstrap(table, mean_of_judge, draws=4000, rng=rng)
+    assert (low, high) == pytest.approx((0.590, 0.765), abs=0.01)
+    low, high, _ = cluster_bootstrap(table, difference, draws=4000, rng=rng, level=0.90)
+    assert (low, high) == pytest.approx((-0.1609, 0.0060), abs=0.01)
+
+
+def test_a_constant_judge_passes_the_other_test_but_not_the_gate():
+    # 200 claims, 92 % supported: (S,S) 177, (S,U) 7, (U,S) 9, (U,U) 7 give kappa about .42.
+    one = ["supported"] * 184 + ["unsupported"] * 16
+    two = ["supported"] * 177 + ["unsupported"] * 7 + ["supported"] * 9 + ["unsupported"] * 7
+    judge = ["supported"] * 200
+    other = alt_test({"one": one, "two": two}, judge, labels=GROUNDING_LABELS, epsilon=0.05)
+    assert other.passed is True
+    assert other.advantage > 0.95
+    lenient = GatePolicy(min_human_agreement=0.3, min_positive=10)
+    decision = decide(GateEvidence("grounding", {"one": one, "two": two}, judge, list(range(200))), lenient)
+    assert decision.state == "NOT_TRUSTED"
+
+
+def test_positions_in_integer_arrays_are_labels_too():
+    evidence = agreeing(systems=["loose"] * 180 + ["strict"] * 60)
+
+    def encoded(column):
+        return np.array([GROUNDING_LABELS.index(label) for label in column])
+
+    judge = encoded(evidence.judge)
+    judge[:12] = -1
+    coded = replace(
+        evidence,
+        graders={name: encoded(column) for name, column in evidence.graders.items()},
+        judge=judge,
+        gold=encoded(evidence.gold),
+        clusters=np.array(evidence.clusters),
+    )
+    spelled = replace(evidence, judge=[None] * 12 + list(evidence.judge[12:]))
+    assert decide(coded) == decide(spelled)
+    assert decide_by_system(coded) == decide_by_system(spelled)
 
 
 def test_gold_only_where_the_graders_agreed_does_not_count():

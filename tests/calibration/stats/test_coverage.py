@@ -6,7 +6,15 @@ The reduced runs are part of every test run, the full ones (10,000 replicates) a
 import numpy as np
 import pytest
 
-from calibration.stats import cluster_bootstrap, clustered_rate, cohen_kappa, rogan_gladen, wilson
+from calibration.stats import (
+    cluster_bootstrap,
+    clustered_rate,
+    cohen_kappa,
+    compare_rates,
+    ppi_ratio,
+    rogan_gladen,
+    wilson,
+)
 from calibration.stats.agreement import kappa_values
 
 FULL = 10_000
@@ -220,3 +228,39 @@ def test_uncorrected_rate_fails():
         return rng.binomial(1000, 0.10 * 0.85 + 0.90 * 0.05)
 
     assert covered(draw, lambda k: wilson(k, 1000), 0.10, 1000, seed=1) < 0.5
+
+
+def judged_items(items, rng):
+    """Claims, gold-bad claims and judge-flagged claims of items whose bad share varies."""
+    sizes = rng.integers(4, 12, items)
+    bad = rng.binomial(sizes, rng.beta(1.5, 6, items))
+    flagged = rng.binomial(bad, 0.85) + rng.binomial(sizes - bad, 0.06)
+    return sizes, bad, flagged
+
+
+@replicates(1000)
+def test_prediction_powered_ratio_holds(replicates):
+    def interval(sample):
+        (m, y, h), (big_m, _, big_h) = sample
+        number = ppi_ratio(m, y, h, big_m, big_h)
+        return None if number.low is None else (number.low, number.high)
+
+    share = covered(
+        lambda rng: (judged_items(60, rng), judged_items(240, rng)), interval, 1.5 / 7.5, replicates, seed=6
+    )
+    assert within_two_points(share)
+
+
+@replicates(1000)
+def test_paired_difference_holds(replicates):
+    def draw(rng):
+        sizes_a, sizes_b = rng.integers(3, 9, 80), rng.integers(3, 9, 80)
+        hard = rng.beta(2, 6, 80)
+        return rng.binomial(sizes_a, hard), sizes_a, rng.binomial(sizes_b, hard * 0.8), sizes_b
+
+    def interval(sample):
+        difference = compare_rates(*sample).difference
+        return difference.low, difference.high
+
+    share = covered(draw, interval, 0.25 - 0.2, replicates, seed=12)
+    assert within_two_points(share)

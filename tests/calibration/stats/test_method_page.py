@@ -81,6 +81,8 @@ def everything():
         *stats.marginal_homogeneity(GOLD, JUDGE, labels=GROUNDING).labels,
         stats.marginal_homogeneity(GOLD, JUDGE, labels=GROUNDING).bowker,
         *once.per_label,
+        stats.alt_test({"one": GOLD, "two": JUDGE}, GOLD, labels=GROUNDING),
+        stats.alt_test({"one": [], "two": []}, [], labels=GROUNDING),
         *stats.abstention_rates(["unanswerable"], ["REFUSED"], reason=["out_of_scope"]).by_reason,
         stats.mcnemar(3, 4),
         stats.ragtruth_span("Subtle Conflict", implicit_true=True),

@@ -2,7 +2,15 @@
 
 import pytest
 
-from calibration.stats import GROUNDING_LABELS, abstention_rates, clustered_rate, hallucination_rates, wilson
+from calibration.stats import (
+    GROUNDING_LABELS,
+    abstention_rates,
+    clustered_rate,
+    hallucination_rates,
+    intraclass_correlation,
+    kish_design_effect,
+    wilson,
+)
 
 from .examples import CL1_BAD, CL1_DENOMINATORS
 
@@ -92,6 +100,14 @@ def test_clustered_claims_cross_checks():
     table, rng = np.column_stack([bad, den]), np.random.default_rng(12345)
     low, high, _ = cluster_bootstrap(table, lambda sums: sums[:, 0] / sums[:, 1], draws=10_000, rng=rng)
     assert (low, high) == pytest.approx((0.043956, 0.336957), abs=0.006)
+
+
+def test_how_alike_the_claims_of_an_item_are():
+    icc = intraclass_correlation(CL1_BAD, CL1_DENOMINATORS)
+    assert icc == pytest.approx(0.476767, abs=5.1e-7)
+    assert kish_design_effect(87 / 12, icc) == pytest.approx(3.980, abs=5.1e-4)
+    assert intraclass_correlation([0, 1], [1, 1]) is None
+    assert intraclass_correlation([0, 0], [3, 4]) is None
 
 
 def test_units_are_never_mixed():
