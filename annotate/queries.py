@@ -44,6 +44,8 @@ def work_of(person):
 
 # The grader's screen
 
+KEPT_BEFORE, KEPT_AFTER = 1, 3  # targets in view before and after the current one
+
 
 @dataclass
 class ShownTarget:
@@ -83,6 +85,26 @@ class Screen:
     progress: Progress
     recent: list[Annotation] = field(default_factory=list)
 
+    # Long lists are folded around the current target, so that it stays where the eye already is.
+
+    @property
+    def _place(self) -> int:
+        return next(place for place, target in enumerate(self.targets) if target is self.current)
+
+    @property
+    def folded_before(self) -> list[ShownTarget]:
+        before = self.targets[: self._place]
+        return before[:-KEPT_BEFORE] if len(before) > KEPT_BEFORE + 1 else []
+
+    @property
+    def folded_after(self) -> list[ShownTarget]:
+        after = self.targets[self._place + 1 :]
+        return after[KEPT_AFTER:] if len(after) > KEPT_AFTER + 1 else []
+
+    @property
+    def in_view(self) -> list[ShownTarget]:
+        return self.targets[len(self.folded_before) : len(self.targets) - len(self.folded_after)]
+
     @property
     def passages(self) -> list[tuple[ShownPassage, bool]]:
         """Each with whether the current claim cites it; the cited come first."""
@@ -92,11 +114,26 @@ class Screen:
 
     @property
     def parts_of_text(self) -> tuple[str, str, str]:
-        """The response before, in and after the current claim; no middle if it is not there verbatim."""
-        before, match, after = self.response.text.partition(
-            self.current.claim.text if self.current.claim else "\0"
-        )
-        return before, match, after
+        if self.current.claim is None:
+            return self.response.text, "", ""
+        earlier = [t.claim.text for t in self.targets[: self._place] if t.claim]
+        return parts_around(self.response.text, earlier, self.current.claim.text)
+
+
+def parts_around(text: str, earlier: list[str], claim: str) -> tuple[str, str, str]:
+    """The response before, in and after a claim; no middle if the claim is not there verbatim.
+
+    A short claim ("2.") may stand in several places: the search goes on where the claim before was found.
+    """
+    start = 0
+    for other in earlier:
+        if (at := text.find(other, start)) >= 0:
+            start = at + len(other)
+    at = text.find(claim, start)
+    at = text.find(claim) if at < 0 else at
+    if at < 0:
+        return text, "", ""
+    return text[:at], claim, text[at + len(claim) :]
 
 
 def progress_of(round: Round, grader: Grader) -> Progress:

@@ -15,7 +15,7 @@ from annotate import keys, services
 from annotate.access import labels_of
 from annotate.forms import AdjudicationForm, SplitDecisionForm
 from annotate.models import Adjudication, ClaimSplit, Dimension, Round
-from annotate.queries import Status, disagreements, missing_labels, voices, with_texts
+from annotate.queries import Status, disagreements, missing_labels, parts_around, voices, with_texts
 from evalsets.labels import LABELS
 from evalsets.models import Claim, Response
 
@@ -175,7 +175,10 @@ class Case:
         )
 
     def parts_of_text(self) -> tuple[str, str, str]:
-        return self.response.text.partition(self.claim.text if self.claim else "\0")
+        if self.claim is None:
+            return self.response.text, "", ""
+        claims = list(self.response.claims.filter(parent__isnull=True).values_list("text", flat=True))
+        return parts_around(self.response.text, claims[: self.number - 1], self.claim.text)
 
 
 def _case_page(request, version, case, form, bound_splits=None, status=200):

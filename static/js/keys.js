@@ -116,6 +116,28 @@ const light = (passage, wanted, found) => {
   passage.replaceChildren(made);
 };
 
+const NEAR = 300; // characters
+
+// Where most different words of the claim stand close together is where to begin to read.
+const showDensest = () => {
+  let best = null;
+  let most = 0;
+  for (const passage of document.querySelectorAll("[data-passage]")) {
+    const lit = [];
+    let at = 0;
+    for (const node of passage.childNodes) {
+      if (node instanceof HTMLElement) lit.push({ node, at, word: folded(node.textContent) });
+      at += node.textContent.length;
+    }
+    for (const [index, first] of lit.entries()) {
+      const near = new Set();
+      for (let next = index; next < lit.length && lit[next].at - first.at < NEAR; next += 1) near.add(lit[next].word);
+      if (near.size > most) [most, best] = [near.size, first.node];
+    }
+  }
+  best?.scrollIntoView({ block: "nearest" });
+};
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.('[data-action="evidence"]');
   const claim = document.querySelector("[data-claim]");
@@ -129,6 +151,7 @@ document.addEventListener("click", (event) => {
     else passage.replaceChildren(passage.textContent);
   }
   hint(on ? `${words("found")} ${found.size} / ${wanted.size}` : "");
+  if (on) showDensest();
 });
 
 // Adjudication: a grader's chip is a choice

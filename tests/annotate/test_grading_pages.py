@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from annotate import keys, services
 from annotate.models import Annotation, AnnotationEvent, Assignment, ClaimSplit, Flag
-from annotate.queries import next_assignment
+from annotate.queries import next_assignment, parts_around
 from evalsets.models import Response
 from tests.annotate.worlds import freeze_all, grader_of, make_round, make_version, response_of, say
 
@@ -160,6 +160,31 @@ def test_queries_do_not_grow_with_the_round(evalset, as_, grader_a):
             client.get(url(round))
         sizes.append(len(counted))
     assert sizes[0] == sizes[1] <= 25
+
+
+def test_long_list_of_claims_is_folded_around_the_current_one(evalset, as_, grader_a):
+    claims = [f"Claim number {n}." for n in range(1, 11)]
+    round = make_round(make_version(evalset, responses=[("A ferry.", claims)]), grader_a)
+    say(round, grader_a, 1, *["supported"] * 5)
+    page = soup(as_(grader_a).get(url(round)))
+    summaries = [part.get_text() for part in page.select(".folded summary")]
+    assert summaries == ["4 earlier claims", "2 more to come"]
+    open_list = page.select_one(".judged > .claims")
+    assert [li.select_one(".text, .claim").get_text() for li in open_list.select("li")] == claims[4:9]
+    assert len(page.select("#screen .judged .claims li .text")) >= 10
+
+
+@pytest.mark.parametrize(
+    ("earlier", "claim", "expected"),
+    [
+        ([], "2.", ("1. In ", "2.", "5 hours. 2. By bus.")),
+        (["1.", "In 2.5 hours."], "2.", ("1. In 2.5 hours. ", "2.", " By bus.")),
+        ([], "By plane.", ("1. In 2.5 hours. 2. By bus.", "", "")),
+        (["By bus."], "1.", ("", "1.", " In 2.5 hours. 2. By bus.")),
+    ],
+)
+def test_claim_is_found_in_the_response(earlier, claim, expected):
+    assert parts_around("1. In 2.5 hours. 2. By bus.", earlier, claim) == expected
 
 
 # Labelling
