@@ -494,53 +494,58 @@ def _identity(sample: _Sample) -> list[Condition]:
 
 
 def _sufficiency(sample: _Sample) -> list[Condition]:
-    policy, rules = sample.policy, sample.rules
+    return [_valid_verdicts(sample), _targets(sample), _responses(sample), *_classes(sample)]
+
+
+def _valid_verdicts(sample: _Sample) -> Condition:
     valid, total = sample.evidence.valid_and_total()
-    rate = valid / total
-    conditions = [
-        Condition(
-            "valid_verdicts",
-            rate >= policy.min_valid_rate,
-            rate,
-            policy.min_valid_rate,
-            f"{valid} of {total} calibration targets have a valid verdict ({rate:.1%}); "
-            f"{policy.min_valid_rate:.0%} are needed.",
-        )
-    ]
-    usable = sample.usable()
-    noun = rules.unit
-    conditions.append(
-        _enough("targets", int(usable.sum()), policy.min_targets, f"{noun}s with two graders and a verdict")
+    bar = sample.policy.min_valid_rate
+    message = f"{valid} of {total} calibration targets have a valid verdict ({valid / total:.1%}); "
+    return Condition(
+        "valid_verdicts", valid / total >= bar, valid / total, bar, f"{message}{bar:.0%} are needed."
     )
-    if rules.unit == "claim":
-        of_response = (
-            sample.evidence.responses if sample.evidence.responses is not None else sample.evidence.clusters
-        )
-        seen = {of_response[int(row)] for row in np.flatnonzero(usable)}
-        conditions.append(
-            _enough("responses", len(seen), policy.min_responses, "responses behind these claims")
-        )
-    else:
-        conditions.append(
-            Condition("responses", None, None, None, "Not asked for where responses themselves are labelled.")
-        )
+
+
+def _targets(sample: _Sample) -> Condition:
+    found = int(sample.usable().sum())
+    return _enough(
+        "targets", found, sample.policy.min_targets, sample.rules.unit, "with two graders and a verdict"
+    )
+
+
+def _responses(sample: _Sample) -> Condition:
+    evidence = sample.evidence
+    if sample.rules.unit != "claim":
+        message = "Not asked for where responses themselves are labelled."
+        return Condition("responses", None, None, None, message)
+    of_target = evidence.responses if evidence.responses is not None else evidence.clusters
+    seen = {of_target[int(row)] for row in np.flatnonzero(sample.usable())}
+    return _enough("responses", len(seen), sample.policy.min_responses, "response", "behind these claims")
+
+
+def _classes(sample: _Sample) -> list[Condition]:
+    rules, policy, usable = sample.rules, sample.policy, sample.usable()
     counts = [
-        Counter(sample.rules.labels[code] for code in reference[usable & (reference >= 0)].tolist())
+        Counter(rules.labels[code] for code in reference[usable & (reference >= 0)].tolist())
         for reference in sample.references().values()
     ]
     source = "gold" if sample.gold is not None else "the worse grader's"
-    for name, wanted, words, minimum in (
-        ("gold_positive", rules.positive, rules.positive_name, policy.min_positive),
-        ("gold_negative", rules.negative, rules.negative_name, policy.min_negative),
-    ):
-        found = min((sum(count[label] for label in wanted) for count in counts), default=0)
-        conditions.append(_enough(name, found, minimum, f"{noun}s that are {words} by {source} labels"))
-    return conditions
+
+    def fewest(wanted: frozenset[str]) -> int:
+        return min((sum(count[label] for label in wanted) for count in counts), default=0)
+
+    return [
+        _enough(name, fewest(wanted), minimum, rules.unit, f"that {source} labels call {words}")
+        for name, wanted, words, minimum in (
+            ("gold_positive", rules.positive, rules.positive_name, policy.min_positive),
+            ("gold_negative", rules.negative, rules.negative_name, policy.min_negative),
+        )
+    ]
 
 
-def _enough(name: str, found: int, minimum: int, what: str) -> Condition:
+def _enough(name: str, found: int, minimum: int, unit: str, what: str) -> Condition:
     short = max(0, minimum - found)
-    message = f"{found} {what}; {minimum} are needed"
+    message = f"{found} {plural(found, unit)} {what}; {minimum} are needed"
     message += f", {short} {'is' if short == 1 else 'are'} missing." if short else "."
     return Condition(name, short == 0, found, minimum, message, missing=short or None)
 

@@ -96,7 +96,8 @@ or NaN in its place.
 
 GREEK = {
     "kappa": "κ", "alpha": "α", "theta": "θ", "lambda": "λ", "pi": "π", "sigma": "σ", "delta": "δ",
-    "Delta": "Δ", "rho": "ρ", "epsilon": "ε", "sum": "Σ", "pm": "±", "le": "≤", "ge": "≥", "cdot": "·", "mid": "|", "lor": "or",
+    "Delta": "Δ", "rho": "ρ", "epsilon": "ε",
+    "sum": "Σ", "pm": "±", "le": "≤", "ge": "≥", "cdot": "·", "mid": "|", "lor": "or",
 }  # fmt: skip
 
 

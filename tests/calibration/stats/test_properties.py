@@ -4,10 +4,11 @@ import json
 import math
 import warnings
 
+import hypothesis
 import krippendorff
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 from statsmodels.regression.linear_model import OLS
@@ -42,8 +43,13 @@ from calibration.stats.intervals import ratio_variance
 
 from .examples import columns, letters
 
-settings.register_profile("stats", max_examples=25, deadline=None, derandomize=True)
-settings.load_profile("stats")
+REPEATABLE = settings(max_examples=25, deadline=None, derandomize=True)
+
+
+def given(*strategies):
+    """The same examples in every run: a red run can be repeated."""
+    return lambda test: REPEATABLE(hypothesis.given(*strategies)(test))
+
 
 sizes = st.integers(2, 5)
 
