@@ -34,6 +34,8 @@ def canonical_json(value: object) -> str:
 
 
 def _plain_numbers(value: object) -> object:
+    if type(value) is str or value is None:
+        return value
     if isinstance(value, dict):
         return {key: _plain_numbers(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

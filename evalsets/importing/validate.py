@@ -455,7 +455,9 @@ def digests_of(item: object) -> dict[str, bytes]:
 
 
 def _digest(value: object) -> bytes:
-    return hashlib.blake2b(canonical_json(value).encode("utf-8"), digest_size=8).digest()
+    # A text stands for itself; JSON texts begin otherwise than with NUL, so the two never meet.
+    content = f"\0{value}" if type(value) is str else canonical_json(value)
+    return hashlib.blake2b(content.encode("utf-8"), digest_size=8).digest()
 
 
 _DIGESTED = (*ITEM_FIELDS, "extra")

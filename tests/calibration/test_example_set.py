@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def log_ins_on_the_page() -> str:
-    text = "{% load example %}{% example_logins as logins %}{% for one in logins %}{{ one.username }} {% endfor %}"
+    text = "{% load example %}{% example_logins as all %}{% for one in all %}{{ one.username }} {% endfor %}"
     return Template(text).render(Context())
 
 
@@ -35,7 +35,7 @@ def test_the_example_is_loaded_whole_and_once(settings):
         ("ada", "grader"),
         ("ben", "grader"),
     }
-    # The figures of calibration/example/README.md: 52 of 87 gradable responses graded twice, 183 claims among them.
+    # The figures of calibration/example/README.md: 52 of 87 responses graded twice, with 183 claims.
     assert Round.objects.get().overlap is None
     assert Assignment.objects.count() == 2 * 87
     assert Assignment.objects.filter(state="done").count() == 2 * 52

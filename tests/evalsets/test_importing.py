@@ -282,6 +282,11 @@ def test_numbers_without_an_end_are_refused(digits):
     assert only_problem(jsonl(given))[:2] == (1, "original.x")
 
 
+def test_a_line_with_two_faults_is_refused_all_the_same():
+    assert "not JSON" in only_problem(jsonl('{"id": NaN, oops}'))[2]
+    assert "nested" in only_problem(jsonl('{"id": NaN, "x": ' + "[" * 100_000 + "]" * 100_000 + "}"))[2]
+
+
 def test_a_number_of_thousands_of_digits_is_refused():
     assert "number" in only_problem(jsonl(json.dumps(line())[:-1] + ', "original": ' + "9" * 5000 + "}"))[2]
 
