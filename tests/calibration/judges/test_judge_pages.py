@@ -224,6 +224,15 @@ def test_a_finished_run_is_not_asked_after_again(client, version, lead, failed_r
     assert "fake-judge-2026-01-01" in page
 
 
+def test_a_model_that_changed_under_its_name_is_warned_about(client, version, lead, run, server):
+    server.script("other_model")
+    run_inline(run=run)
+    client.force_login(lead)
+    page = client.get(path("judge_run", version, run.number)).content.decode()
+    assert "fake-judge-2026-01-01, fake-judge-2026-09-09" in page
+    assert "More than one model answered under this name" in page
+
+
 def test_the_page_works_without_javascript(client, version, lead, run):
     client.force_login(lead)
     page = client.get(path("judge_run", version, run.number)).content.decode()
