@@ -256,6 +256,8 @@ class Standing:
     """Whether a judge may be trusted now: its latest report, and what has changed since."""
 
     state: str
+    dimension: str | None
+    run: int | None
     report: CalibrationReport | None
     conditions: list[Figures]
     changes: list[str]
@@ -266,7 +268,12 @@ class Standing:
 
     def withheld(self) -> Figures:
         """What stands in the place of a rate."""
-        reasons: Figures = {"state": self.state, "conditions": self.conditions}
+        reasons: Figures = {
+            "state": self.state,
+            "conditions": self.conditions,
+            "dimension": self.dimension,
+            "run": self.run,
+        }
         if self.changes:
             reasons["changes"] = self.changes
         if self.report:
@@ -287,23 +294,37 @@ def latest_report(*, judge: Judge, version: EvalSetVersion, dimension: str) -> C
     )
 
 
-def standing_of(report: CalibrationReport | None) -> Standing:
+def standing_of(report: CalibrationReport) -> Standing:
     """The state of a report as of now: a passed gate closes again when the judge changes or time is up."""
-    if report is None:
-        nothing = decide(None, policy_in_force()).as_dict()["conditions"]
-        return Standing(UNCALIBRATED, None, nothing, [])
     changes = instrument_changes(report.judge_run, report.round)
     age, limit = age_in_days(report.judge_run), policy_in_force().max_age_days
     if age > limit:
         changes.append(_("the calibration is {age} days old, more than {limit}").format(age=age, limit=limit))
     if report.judge_run.state != JudgeRun.State.COMPLETE:
         changes.append(_("the judge run is not complete"))
-    state = STALE if changes and report.gate_state != UNCALIBRATED else report.gate_state
-    return Standing(state, report, report.payload["gate"]["conditions"], changes)
+    return Standing(
+        state=STALE if changes and report.gate_state != UNCALIBRATED else report.gate_state,
+        dimension=report.dimension,
+        run=report.judge_run.number,
+        report=report,
+        conditions=report.payload["gate"]["conditions"],
+        changes=changes,
+    )
+
+
+def uncalibrated(*, dimension: str | None = None, run: int | None = None) -> Standing:
+    """Where a judge stands of which nobody has built a report."""
+    nothing = decide(None, policy_in_force()).as_dict()["conditions"]
+    return Standing(UNCALIBRATED, dimension, run, None, nothing, [])
 
 
 def standing(*, judge: Judge, version: EvalSetVersion, dimension: str) -> Standing:
-    return standing_of(latest_report(judge=judge, version=version, dimension=dimension))
+    report = latest_report(judge=judge, version=version, dimension=dimension)
+    if report:
+        return standing_of(report)
+    runs = judge.runs.filter(version=version).order_by("-number")
+    asked = [run.number for run in runs if dimension in run.dimensions]
+    return uncalibrated(dimension=dimension, run=next(iter(asked), None))
 
 
 def labels_have_changed(report: CalibrationReport) -> bool:
@@ -325,7 +346,7 @@ def judge_rates(*, judge: Judge, version: EvalSetVersion, unit: str) -> Figures:
     asked = dimensions_judged(judge=judge, version=version)
     standings = {name: standing(judge=judge, version=version, dimension=name) for name in asked}
     if not any(found.trusted for found in standings.values()):
-        return next(iter(standings.values()), standing_of(None)).withheld()
+        return next(iter(standings.values()), uncalibrated()).withheld()
     figures: Figures = {}
     for dimension, found in standings.items():
         if found.report and found.trusted:

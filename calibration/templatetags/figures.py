@@ -215,8 +215,8 @@ def tile(figure, kind="share", note=""):
 
 
 @register.inclusion_tag("calibration/_confusion.html")
-def confusion(figures):
-    """A confusion table with its rows and columns named."""
+def confusion(figures, column_sums=True):
+    """A confusion table with its rows and columns named. A judge's column sums are its rate: left out."""
     rows = [
         {
             "label": label,
@@ -229,5 +229,5 @@ def confusion(figures):
         "figures": figures,
         "rows": rows,
         "whole": sum(row["sum"] for row in rows),
-        "column_sums": [sum(column) for column in zip(*figures["table"], strict=True)],
+        "column_sums": [sum(column) for column in zip(*figures["table"], strict=True)] if column_sums else [],
     }

@@ -10,7 +10,7 @@ from calibration.cases import CellForm, cases_of
 from calibration.measures import costly_cell
 from calibration.models import JudgeRun
 from calibration.pairing import chosen_round
-from calibration.reports import NotReportable, build_report, labels_have_changed, standing_of
+from calibration.reports import NotReportable, build_report, labels_have_changed, standing_of, uncalibrated
 from calibration.scope import ScopeForm
 
 
@@ -47,7 +47,7 @@ def report(request, slug, number, run, dimension):
         "dimension": dimension,
         "report": found,
         "reports": judge_run.reports.filter(dimension=dimension).order_by("-number"),
-        "holds": standing_of(found),
+        "holds": standing_of(found) if found else uncalibrated(dimension=dimension, run=run),
         "rounds": form.rounds,
         "round": found.round if found else chosen_round(version=version),
     }
