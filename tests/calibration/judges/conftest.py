@@ -113,3 +113,4 @@ def no_waiting(monkeypatch):
     """Back-offs of milliseconds."""
     monkeypatch.setattr(work, "BACKOFF_SECONDS", 0.001)
     monkeypatch.setattr(work, "LONGEST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(work, "LONGEST_PAUSE_SECONDS", 0.01)
