@@ -16,8 +16,9 @@ os.environ["DATA_DIR"] = _data_dir
 os.environ["DATABASE_URL"] = os.environ.get("TEST_DATABASE_URL", "")
 
 from config.settings import *  # noqa: E402, F403
-from config.settings import DATA_DIR, DATABASES  # noqa: E402
+from config.settings import DATA_DIR, DATABASES, STATIC_ROOT  # noqa: E402
 
+STATIC_ROOT.mkdir(exist_ok=True)
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
