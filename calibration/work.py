@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 
 from celery import current_app
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
@@ -286,12 +286,18 @@ def halt(*, run: JudgeRun) -> None:
 
 def finish_run(*, run: JudgeRun) -> bool:
     """Complete the run if nothing is pending or under way; failures count as done, and are shown."""
-    open_verdicts = Verdict.objects.filter(run=OuterRef("pk"), state__in=OPEN_STATES)
-    return bool(
-        JudgeRun.objects.filter(~Exists(open_verdicts), pk=run.pk)
-        .exclude(state=JudgeRun.State.COMPLETE)
-        .update(state=JudgeRun.State.COMPLETE, finished_at=timezone.now())
-    )
+    left = Verdict.objects.filter(run=run.pk, state__in=OPEN_STATES)
+    if left.exists():
+        return False
+    with transaction.atomic():
+        # Somebody may be resuming the run: look again once the row is ours.
+        unfinished = JudgeRun.objects.select_for_update().exclude(state=JudgeRun.State.COMPLETE)
+        locked = unfinished.filter(pk=run.pk).order_by("pk").first()
+        if locked is None or left.exists():
+            return False
+        locked.state, locked.finished_at = JudgeRun.State.COMPLETE, timezone.now()
+        locked.save(update_fields=["state", "finished_at"])
+        return True
 
 
 def ring(run: JudgeRun, *, bells: int = 1, expires: float | None = None) -> None:
