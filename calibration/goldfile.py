@@ -76,8 +76,8 @@ UNRESOLVED_FIELDS = (
 )
 # Depends on the order of the graders' names, which the files do not tell.
 BY_NAME = "kappa_first_two_by_name"
-# Database keys, which mean nothing outside.
-BY_KEY = "extraction_gap_responses"
+# Numbers of responses, which mean nothing outside of the table that they count.
+BY_NUMBER = "review_queue"
 
 Row = dict[str, Any]
 
@@ -246,7 +246,7 @@ def figures_of(tables: Mapping[str, Table], *, graded: Iterable[str], unit: str)
     return {
         "counts": {dimension: gold_counts(table) for dimension, table in tables.items()},
         "agreement": {dimension: without(agreement_of(tables[dimension]), BY_NAME) for dimension in graded},
-        "rates": {"unit": unit, **without(rates, BY_KEY)},
+        "rates": {"unit": unit, **without(rates, BY_NUMBER)},
     }
 
 

@@ -415,7 +415,6 @@ def _rates(
         )
         figures |= hallucination.as_dict()
         figures["sentence"] = hallucination.explain()
-        figures["extraction_gap_responses"] = [int(response) for response in hallucination.extraction_gaps]
     if "abstention" in wanted:
         abstention = stats.abstention_rates(
             question_classes(responses), verdicts, reason=_reasons(responses), clusters=responses.item

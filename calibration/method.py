@@ -1,6 +1,5 @@
 """The page of definitions: the generated docs/method.md as HTML, every entry with its anchor."""
 
-import re
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +8,7 @@ from django.conf import settings
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
-NOT_IN_AN_ANCHOR = re.compile(r"[^\w\- ]")
+from calibration.stats.method_page import anchor_of
 
 
 def method_html() -> SafeString:
@@ -24,10 +23,5 @@ def _rendered(path: str, changed: int) -> SafeString:
     tokens = markdown.parse(text)
     for heading, inline in pairwise(tokens):
         if heading.type == "heading_open":
-            heading.attrSet("id", anchor(inline.content))
+            heading.attrSet("id", anchor_of(inline.content))
     return mark_safe(markdown.renderer.render(tokens, markdown.options, {}))
-
-
-def anchor(heading: str) -> str:
-    """The name under which a heading can be linked to, the same as on common hosts of repositories."""
-    return NOT_IN_AN_ANCHOR.sub("", heading.lower()).replace(" ", "-")

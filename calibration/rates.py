@@ -12,7 +12,7 @@ from calibration.table import Column, Table, Targets, nobody
 from evalsets.labels import LABELS
 from evalsets.models import EvalSetVersion, Response
 
-GAPS_SHOWN = 50
+REVIEWED = 50  # responses of the review queue that a page lists
 
 
 def human_rates(
@@ -26,7 +26,7 @@ def human_rates(
     """Rates by what people said; `source` is gold or grader:NAME."""
     claims = table_of(version=version, round=round, dimension="grounding").leaves()
     responses = table_of(version=version, round=round, dimension="abstention")
-    return rates_of(
+    figures = rates_of(
         claims=claims,
         responses=responses,
         said=column_of(claims, source),
@@ -34,6 +34,7 @@ def human_rates(
         unit=unit,
         dimensions=dimensions,
     )
+    return with_response_ids(figures)
 
 
 def grader_names(round: Round | None) -> list[str]:
@@ -54,11 +55,20 @@ def column_of(table: Table, source: str) -> Column:
     return found[0] if found else nobody(table.targets, name, "grader", "not_assigned")
 
 
-def gap_responses(figures: Figures) -> list[Response]:
-    """The answers in which no claim was found, to be looked at."""
-    wanted = figures.get("extraction_gap_responses", [])[:GAPS_SHOWN]
-    found = Response.objects.in_bulk(wanted)
-    return [found[pk] for pk in wanted]
+def with_response_ids(figures: Figures) -> Figures:
+    """The responses that somebody should look at, by the names that the file gave them."""
+    wanted = figures.get("review_queue", [])
+    names = dict(Response.objects.filter(pk__in=wanted).values_list("pk", "response_id"))
+    for part in (figures, *figures["per_system"], *figures["per_stratum"]):
+        if "review_queue" in part:
+            part["review_queue"] = [names[pk] for pk in part["review_queue"]]
+    return figures
+
+
+def review_responses(version: EvalSetVersion, figures: Figures) -> list[Response]:
+    """Answers in which no claim was found, and empty responses: the first of them."""
+    wanted = figures.get("review_queue", [])[:REVIEWED]
+    return list(Response.objects.filter(version=version, response_id__in=wanted).order_by("position"))
 
 
 def rates_of_judge_run(*, judge_run: JudgeRun, dimension: str, unit: str) -> Figures:
@@ -66,7 +76,7 @@ def rates_of_judge_run(*, judge_run: JudgeRun, dimension: str, unit: str) -> Fig
     runs = list(judge_run.system_runs.select_related("system").order_by("number"))
     claims = Table(targets_of(runs=runs, dimension="grounding")).leaves()
     responses = Table(targets_of(runs=runs, dimension="abstention"))
-    return rates_of(
+    figures = rates_of(
         claims=claims,
         responses=responses,
         said=_said(claims.targets, judge_run, dimension),
@@ -74,6 +84,7 @@ def rates_of_judge_run(*, judge_run: JudgeRun, dimension: str, unit: str) -> Fig
         unit=unit,
         dimensions=(dimension,),
     )
+    return with_response_ids(figures)
 
 
 def _said(targets: Targets, judge_run: JudgeRun, dimension: str) -> Column:

@@ -4,7 +4,7 @@ from django.views.decorators.http import require_safe
 from annotate.access import labels_of
 from calibration import figures
 from calibration.models import Judge
-from calibration.rates import gap_responses, human_rates
+from calibration.rates import human_rates, review_responses
 from calibration.reports import judge_rates
 from calibration.scope import RatesForm
 
@@ -27,7 +27,7 @@ def rates(request, slug, number):
         "sources": form.sources(),
         "unit": form.unit,
         "figures": found,
-        "gaps": gap_responses(found),
+        "to_review": review_responses(version, found),
         "plot": _plot(found),
     }
     return render(request, "calibration/rates.html", context)

@@ -79,7 +79,7 @@ def test_zero_claim_all_unverifiable_and_gap_responses_are_counted_apart():
     assert rates["mean_faithfulness"]["excluded"] == {"all_unverifiable": 1}
     assert rates["mean_faithfulness_without_gaps"]["value"] == pytest.approx(0.75)
     assert (rates["zero_claim_responses"], rates["extraction_gaps"]) == (1, 1)
-    assert rates["extraction_gap_responses"] == [nothing.pk]
+    assert rates["review_queue"] == ["A"]
     assert "mostly_unverifiable" in rates["hallucination"]["flags"]
 
 
