@@ -104,6 +104,21 @@ def test_ac1_standard_errors_are_those_of_irrcac():
     close(result.high, 0.84196, 4)
 
 
+def test_ac1_of_clustered_pairs_sums_its_residuals_by_item():
+    first, second, item = k6()
+    labels = ("S", "C", "U", "V")
+    result = gwet_ac1(first, second, labels=labels, clusters=item)
+    share = {label: (first.count(label) + second.count(label)) / 36 for label in labels}
+    pe = sum(part * (1 - part) for part in share.values()) / 3
+    residual = np.zeros(6)
+    for a, b, at in zip(first, second, item, strict=True):
+        chance = (1 - share[a] + 1 - share[b]) / 6
+        residual[at] += ((a == b) - pe - 2 * (1 - result.value) * (chance - pe)) / (1 - pe) - result.value
+    se = np.sqrt(6 / 5 * (residual**2).sum()) / 18
+    # 2.570582 is the t quantile for 5 degrees of freedom.
+    assert result.value - result.low == pytest.approx(2.570582 * se, abs=1e-6)
+
+
 @pytest.mark.parametrize(("table", "alpha"), [(K1, 0.645487), (K2, 0.764181), (K3, 0.4)])
 def test_alpha_of_two_graders(table, alpha):
     close(krippendorff_alpha(np.column_stack(columns(table)), labels=letters(len(table))).value, alpha)
@@ -233,6 +248,24 @@ def test_grader_bias(table, bowker, stuart):
 def test_pairs_of_labels_that_were_never_confused_take_no_degree_of_freedom():
     bowker = marginal_homogeneity(*columns(K1), labels=letters(4)).bowker
     assert (bowker.statistic, bowker.df) == (pytest.approx(0.777778, abs=5e-7), 5)
+
+
+def test_a_label_without_disagreement_takes_no_degree_of_freedom():
+    # Only a and b are ever confused; c is always agreed on and d is not used: one comparison is left.
+    rows, cols = columns([[20, 9, 0, 0], [3, 15, 0, 0], [0, 0, 8, 0], [0, 0, 0, 0]])
+    result = marginal_homogeneity(rows, cols, labels=letters(4))
+    assert (result.stuart_maxwell.df, result.bowker.df) == (1, 1)
+    # With two labels both tests are McNemar's: (9 - 3)^2 / 12 = 3, p .083265 (scipy.stats.chi2.sf).
+    close(result.stuart_maxwell.statistic, 3.0)
+    close(result.stuart_maxwell.p, 0.083265)
+
+
+def test_equal_margins_are_not_dropped():
+    # Circular confusion: every label has equal margins, yet the table is not symmetric.
+    rows, cols = columns([[5, 6, 0], [0, 5, 6], [6, 0, 5]])
+    result = marginal_homogeneity(rows, cols, labels=letters(3))
+    assert (result.stuart_maxwell.df, result.stuart_maxwell.p) == (2, 1.0)
+    assert (result.bowker.df, result.bowker.statistic) == (3, 18.0)
 
 
 def test_exact_mcnemar_without_discordant_pairs():
