@@ -66,7 +66,11 @@ def _shown(report):
         "ladder": figures.inline_svg(figures.ladder(rows, bar=bar), figures.described(rows, bar)),
         "chart_kinds": ("svg", "png", "csv"),
         "failing": [entry for entry in payload["gate"]["conditions"] if entry["passed"] is False],
-        "unknown": [entry for entry in payload["gate"]["conditions"] if entry["name"] == "fingerprint"],
+        "unknown": [
+            entry
+            for entry in payload["gate"]["conditions"]
+            if entry["name"] == "fingerprint" and entry["passed"] is None
+        ],
         "gold_pair": payload["agreement"]["judge_vs_gold"],
         "costly": costly_cell(payload["agreement"]["confusion"]),
         "labels_changed": labels_have_changed(report),
