@@ -27,7 +27,7 @@ _STOP_WORDS = frozenset(
     were will with you your
     als am an auf bei das dem den der des die ein eine einem einen einer es für im in ist mit nach oder sie
     sind und von wird zu zum zur
-    """.split()  # noqa: SIM905
+    """.split()
 )
 
 _REFUSALS = [
