@@ -1,7 +1,9 @@
 """Reading settings from the environment; a wrong value stops the start with its name."""
 
+import contextlib
 import os
 import secrets
+import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -58,11 +60,12 @@ def secret_key(folder: Path) -> str:
             raise ImproperlyConfigured("SECRET_KEY must have at least 32 characters.")
         return given
     path = folder / "secret-key"
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return path.read_text().strip()
-    with os.fdopen(descriptor, "w") as handle:
-        key = secrets.token_urlsafe(50)
-        handle.write(key)
-    return key
+    if not path.exists():
+        # Written whole under another name first: a process that starts at the same moment never reads half a key.
+        descriptor, draft = tempfile.mkstemp(dir=folder)
+        with os.fdopen(descriptor, "w") as handle:
+            handle.write(secrets.token_urlsafe(50))
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+        os.unlink(draft)
+    return path.read_text().strip()
