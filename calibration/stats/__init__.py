@@ -5,9 +5,12 @@ importing the package costs next to nothing.
 """
 
 from importlib import import_module
-from typing import Any
 
-_HOMES: dict[str, tuple[str, ...]] = {
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing alone would be most of the import time
+    from typing import Any
+
+_HOMES = {
     "abstention": ("AbstentionRates", "ReasonRow", "abstention_rates", "question_class"),
     "agreement": (
         "ConfusionTable",
@@ -106,7 +109,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = sorted(_HOME_OF)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)

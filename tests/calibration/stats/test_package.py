@@ -2,7 +2,6 @@
 
 import doctest
 import pkgutil
-import re
 import subprocess
 import sys
 from importlib import import_module
@@ -11,24 +10,24 @@ import pytest
 
 from calibration import stats
 
-LIMIT_MICROSECONDS = 150_000
+LIMIT_SECONDS = 0.15
 MODULES = [module.name for module in pkgutil.iter_modules(stats.__path__)]
 ROOT = stats.__path__[0].rsplit("/", 2)[0]
 
 
-def run(code, *options):
-    return subprocess.run(
-        [sys.executable, *options, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
 
 
 def test_import_is_quick():
-    timings = []
-    for _ in range(3):
-        lines = run("import calibration.stats", "-X", "importtime").stderr.splitlines()
-        line = next(line for line in lines if line.endswith("calibration.stats"))
-        timings.append(int(re.split(r"[|:]", line)[2]))
-    assert min(timings) < LIMIT_MICROSECONDS
+    # Processor time, so that a busy machine does not count against the package.
+    code = (
+        "import time\n"
+        "start = time.process_time()\n"
+        "import calibration.stats\n"
+        "print(time.process_time() - start)"
+    )
+    assert min(float(run(code).stdout) for _ in range(3)) < LIMIT_SECONDS
 
 
 def test_scipy_and_scikit_learn_are_loaded_where_used():
