@@ -109,7 +109,7 @@ def test_a_record_has_the_fields_of_the_contract(exported):
 def test_no_name_of_a_grader_leaves_the_house(exported):
     folder, _manifest = exported
     for path in folder.iterdir():
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode("utf-8", "replace")
         assert "ada" not in text
         assert "adjudicator" not in text
 
@@ -301,4 +301,15 @@ def test_the_zip_file_holds_the_same_files():
     labelled = a_set()
     with gold_export.zipped_gold(version=labelled.version, round=labelled.round) as archive:
         names = zipfile.ZipFile(archive).namelist()
-    assert names == ["gold.csv", "gold.jsonl", "manifest.json", "unresolved.jsonl"]
+    assert set(names) - {"gold.parquet"} == {"gold.csv", "gold.jsonl", "manifest.json", "unresolved.jsonl"}
+
+
+def test_parquet_holds_the_same_records_where_its_library_is_installed(exported):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    folder, manifest = exported
+    table = parquet.read_table(folder / "gold.parquet").to_pylist()
+
+    gold = lines(folder, "gold.jsonl")
+    assert [row["label"] for row in table] == [row["label"] for row in gold]
+    assert json.loads(table[0]["annotations"]) == gold[0]["annotations"]
+    assert "gold.parquet" in manifest["files"]
