@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Exists, Max, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -35,6 +35,7 @@ from annotate.planning import plan
 from evalsets.access import GRADER, has_role
 from evalsets.labels import LABELS, TARGET_OF
 from evalsets.models import Claim, EvalSet, EvalSetVersion, Response, SystemRun
+from evalsets.text import is_blank
 
 BATCH = 2000
 Action = AnnotationEvent.Action
@@ -146,14 +147,15 @@ def _rubric(*, evalset, person, name, is_imported, decisions, dimensions) -> Rub
 # Rounds
 
 
-def gradable(runs: Iterable[SystemRun], dimensions: Sequence[str]) -> QuerySet[Response]:
+def gradable(runs: Iterable[SystemRun], dimensions: Sequence[str]) -> list[int]:
     """The responses that have something to label; an empty one without claims has not."""
-    something = Q(pk__in=[])
-    if "grounding" in dimensions:
-        something |= Exists(Claim.objects.filter(response=OuterRef("pk"), parent__isnull=True))
-    if "abstention" in dimensions:
-        something |= Q(text__regex=r"\S")
-    return Response.objects.filter(something, run__in=list(runs)).order_by("run__number", "position")
+    has_claims = Exists(Claim.objects.filter(response=OuterRef("pk"), parent__isnull=True))
+    responses = Response.objects.filter(run__in=list(runs)).order_by("run__number", "position")
+    return [
+        pk
+        for pk, text, claims in responses.values_list("pk", "text", has_claims).iterator(BATCH)
+        if (claims and "grounding" in dimensions) or ("abstention" in dimensions and not is_blank(text))
+    ]
 
 
 class Planned(NamedTuple):
@@ -174,7 +176,7 @@ def plan_round(*, version, runs, graders: Sequence, rubric_version, overlap: int
 
 def _gradable_of(runs, rubric_version: RubricVersion, overlap: int | None) -> list[int]:
     dimensions = list(rubric_version.dimensions.values_list("name", flat=True))
-    responses = list(gradable(runs, dimensions).values_list("pk", flat=True))
+    responses = gradable(runs, dimensions)
     if not responses:
         raise Refused(_("These runs have nothing to label: no claim and no text."))
     if overlap is not None and not 0 <= overlap <= len(responses):

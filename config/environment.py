@@ -61,7 +61,7 @@ def secret_key(folder: Path) -> str:
         return given
     path = folder / "secret-key"
     if not path.exists():
-        # Written whole under another name first: a process that starts at the same moment never reads half a key.
+        # Written whole under another name first: no process that starts just now reads half a key.
         descriptor, draft = tempfile.mkstemp(dir=folder)
         with os.fdopen(descriptor, "w") as handle:
             handle.write(secrets.token_urlsafe(50))

@@ -62,6 +62,12 @@ def test_open_round_creates_all_assignments_and_leaves_out_the_empty_response(ro
     assert RESPONSES[2][0] == ""
 
 
+def test_open_round_leaves_out_a_response_that_nobody_could_see(evalset, grader_a, grader_b):
+    version = make_version(evalset, responses=[("\u200b\u2060", []), ("The ferry leaves at nine.", [])])
+    round = make_round(version, grader_a, grader_b)
+    assert queue_of(round, grader_a) == queue_of(round, grader_b) == [2]
+
+
 def test_open_round_with_overlap_of_two(version, grader_a, grader_b):
     round = make_round(version, grader_a, grader_b, overlap=2)
     mine, theirs = queue_of(round, grader_a), queue_of(round, grader_b)
