@@ -448,10 +448,27 @@ class _Sample:
         return self.overlap() & (self.judge >= 0)
 
     def references(self) -> dict[str, NDArray[np.integer]]:
-        """What the judge is held against: gold, or the graders while gold is incomplete."""
+        """What the judge is held against: gold, or the graders while gold is incomplete.
+
+        More than two graders leave gaps, and one who saw little would decide alone how much was labelled. Two
+        of each target's graders, its first and its last, make two full columns instead.
+        """
         if self.gold is not None:
             return {"gold": self.gold}
+        if self.many_graders:
+            return {
+                "each target's first grader": self.first_labels(),
+                "each target's last grader": self.last_labels(),
+            }
         return dict(self.columns)
+
+    def first_labels(self) -> NDArray[np.integer]:
+        ratings = self.ratings()
+        return ratings[np.arange(len(ratings)), (ratings >= 0).argmax(axis=1)]
+
+    def last_labels(self) -> NDArray[np.integer]:
+        ratings = self.ratings()[:, ::-1]
+        return ratings[np.arange(len(ratings)), (ratings >= 0).argmax(axis=1)]
 
     def pairs(self, rows: NDArray[np.integer], cols: NDArray[np.integer]) -> Pairs:
         return pair_up(rows, cols, self.rules.labels, self.clusters)
@@ -609,7 +626,7 @@ def _judge_kappa(sample: _Sample) -> tuple[float | None, float | None, Pairs]:
         return (
             group.judge_value,
             group.judge_lower(level),
-            _masked_pairs(sample, _first_labels(sample), usable),
+            _masked_pairs(sample, sample.first_labels(), usable),
         )
     all_pairs = [_masked_pairs(sample, column, usable) for column in sample.columns.values()]
     kappas = [kappa_of_pairs(pairs, interval="jackknife", level=level) for pairs in all_pairs]
@@ -621,12 +638,6 @@ def _judge_kappa(sample: _Sample) -> tuple[float | None, float | None, Pairs]:
     spread = jackknife(np.mean([leave_one_out_kappas(pairs) for pairs in all_pairs], axis=0))
     interval = spread.interval(value, level)
     return value, max(-1.0, interval[0]) if interval else None, all_pairs[0]
-
-
-def _first_labels(sample: _Sample) -> NDArray[np.integer]:
-    """Each target's first label, for the margins of a sample-size estimate."""
-    ratings = sample.ratings()
-    return ratings[np.arange(len(ratings)), (ratings >= 0).argmax(axis=1)]
 
 
 def _masked_pairs(sample: _Sample, reference: NDArray[np.integer], usable: NDArray[np.bool_]) -> Pairs:
@@ -785,7 +796,7 @@ def _youden(sample: _Sample) -> Condition:
     low, value = worst.youden.low, worst.youden.value
     if low is None or value is None:
         raise AssertionError("a Youden index with a lower limit has a value")
-    against = "gold" if sample.gold is not None else f"the worse grader ({name})"
+    against = "gold" if sample.gold is not None else f"the worse of the graders ({name})"
     message = (
         f"Sensitivity + specificity - 1 against {against} is {value:.3f}, lower limit {low:.3f}; "
         f"the lower limit must reach {whole_or_float(bar):g}."

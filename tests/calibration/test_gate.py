@@ -250,6 +250,15 @@ def test_more_than_two_graders():
     assert decide(replace(many, graders=everybody)).state == "TRUSTED"
 
 
+def test_a_grader_who_saw_little_does_not_make_the_labels_too_few():
+    evidence = agreeing(gold=None, gold_complete=False)
+    rarely = [label if row < 40 else None for row, label in enumerate(evidence.judge)]
+    decision = decide(replace(evidence, graders={**evidence.graders, "three": rarely}))
+    assert condition(decision, "gold_positive").value == 60  # a quarter of 240, not of 40
+    assert decision.state == "TRUSTED"
+    assert decision.flags == ("gold_incomplete",)
+
+
 def abstention(n=120):
     labels = [("REFUSED", "ANSWERED", "ANSWERED", "CLARIFY")[i % 4] for i in range(n)]
     return GateEvidence(
