@@ -197,10 +197,10 @@ def runs_of(version: EvalSetVersion):
 
 @dataclass(frozen=True)
 class Step:
-    """One thing on the way to a gold set; `done` is None where only the pages behind it can tell."""
+    """One thing to do before anybody can grade."""
 
     name: str
-    done: bool | None
+    done: bool
 
 
 def next_steps(version: EvalSetVersion, runs: list) -> list[Step]:
@@ -210,8 +210,6 @@ def next_steps(version: EvalSetVersion, runs: list) -> list[Step]:
         Step("responses", bool(runs)),
         Step("freeze_runs", bool(runs) and all(run.is_frozen for run in runs)),
         Step("graders", graders >= 2),
-        Step("round", None),
-        Step("judge", None),
     ]
 
 
