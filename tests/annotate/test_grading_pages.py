@@ -14,7 +14,7 @@ from django.urls import reverse
 from annotate import keys, services
 from annotate.models import Annotation, AnnotationEvent, Assignment, ClaimSplit, Flag
 from annotate.queries import next_assignment, parts_around
-from evalsets.models import Response
+from evalsets.models import Passage, Response
 from tests.annotate.worlds import freeze_all, grader_of, make_round, make_version, response_of, say
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -141,12 +141,35 @@ def test_long_response_is_foldable_and_whole(evalset, as_, grader_a):
 
 
 def test_texts_are_data(evalset, as_, grader_a):
-    evil = '<img src=x onerror="alert(1)"></textarea><script>alert(1)</script>{{ 7|add:7 }}'
-    round = make_round(make_version(evalset, responses=[(evil, [evil])]), grader_a)
-    page = as_(grader_a).get(url(round)).content.decode()
-    assert "<img" not in page
-    assert "<script>alert" not in page
-    assert "&lt;img src=x onerror=" in page
+    """In every field that a file or a grader fills."""
+
+    def evil(where):
+        return f'<img src=x onerror="{where}"></textarea></title><script>alert(1)</script>{{{{ 7|add:7 }}}}'
+
+    claim = evil("claim")
+    text = evil("before") + claim + evil("after")
+    version = make_version(evalset, responses=[(text, [claim, evil("second")])], freeze=False)
+    version.items.update(question=evil("question"))
+    Passage.objects.update(title=evil("title"), text=evil("passage"))
+    evalset.name = evil("evalset")
+    evalset.save()
+    round = make_round(freeze_all(version), grader_a)
+    response = response_of(round, 1)
+    first = response.claims.first()
+    services.flag(
+        round=round, grader=grader_of(round, grader_a), response=response, claim=first, note=evil("flag")
+    )
+    services.propose_split(
+        round=round, grader=grader_of(round, grader_a), claim=first, parts=[evil("part"), "b"]
+    )
+    for answer in (as_(grader_a).get(url(round)), as_(grader_a).get(url(round), **HTMX)):
+        page = answer.content.decode()
+        assert "<img" not in page
+        assert "<script>alert" not in page
+        assert "14" not in soup(answer).select_one("#screen").get_text()
+        shown = ("claim", "before", "after", "second", "question", "title", "passage", "flag", "part")
+        for where in shown:
+            assert f"onerror=&quot;{where}&quot;" in page, where
 
 
 def test_queries_do_not_grow_with_the_round(evalset, as_, grader_a):

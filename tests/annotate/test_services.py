@@ -275,6 +275,13 @@ def test_skip_moves_to_the_end_of_the_own_queue_only(round, grader_a, grader_b):
     assert queue_of(round, grader_b) == theirs
 
 
+def test_skip_goes_to_the_very_end_also_from_an_older_tab(round, grader_a):
+    mine = queue_of(round, grader_a)
+    for position in (mine[-1], mine[0]):
+        services.skip(round=round, grader=grader_of(round, grader_a), response=response_of(round, position))
+    assert queue_of(round, grader_a) == [*mine[1:], mine[0]]
+
+
 # Gold
 
 
