@@ -100,6 +100,23 @@ def plant_what_others_say(round, grader_a, lead):
         note="LEADNOTE",
         person=lead,
     )
+    version, run = round.version, JudgeRun.objects.get()
+    for claim in Claim.objects.filter(response__version=version):
+        Verdict.objects.create(
+            run=run,
+            response=claim.response,
+            claim=claim,
+            dimension="grounding",
+            state="valid",
+            label="contradicted",
+            raw_output="JUDGERAW",
+            detail="JUDGEDETAIL",
+        )
+    build_report(judge_run=run, round=round, dimension="grounding", person=lead)
+
+
+def start_judge(round):
+    """That a judge is at work is no secret from a lead who grades; what it says is."""
     version = round.version
     judge = Judge.objects.create(
         evalset=version.evalset, name="JUDGENAME", kind="openai", model="JUDGEMODEL", prompt_version="1"
@@ -115,18 +132,6 @@ def plant_what_others_say(round, grader_a, lead):
         finished_at=timezone.now(),
     )
     run.system_runs.set(version.runs.all())
-    for claim in Claim.objects.filter(response__version=version):
-        Verdict.objects.create(
-            run=run,
-            response=claim.response,
-            claim=claim,
-            dimension="grounding",
-            state="valid",
-            label="contradicted",
-            raw_output="JUDGERAW",
-            detail="JUDGEDETAIL",
-        )
-    build_report(judge_run=run, round=round, dimension="grounding", person=lead)
 
 
 @pytest.fixture
@@ -147,6 +152,7 @@ def blind_round(evalset, grader_a, grader_b, both):
         runs=list(version.runs.all()),
         labels=[("IMPORTEDGRADER", response_of(round, 2).pk, None, "abstention", "CLARIFY")],
     )
+    start_judge(round)
     return round
 
 
