@@ -129,7 +129,7 @@ def _process_or_none(session: Terminal, word: str) -> int:
 
 
 def _command(pid: int) -> str:
-    listed = subprocess.run(["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True)
+    listed = subprocess.run(["ps", "-wwo", "args=", "-p", str(pid)], capture_output=True, text=True)
     return listed.stdout
 
 
