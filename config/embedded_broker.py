@@ -24,7 +24,8 @@ def install() -> None:
 
 
 class Channel(filesystem.Channel):
-    def _put(self, queue: Any, message: Any, **kwargs: Any) -> None:
+    # kombu calls it payload in one base class and message in another.
+    def _put(self, queue: Any, message: Any, **kwargs: Any) -> None:  # type: ignore[override]
         """The message appears under its name when it is whole."""
         folder = Path(self.data_folder_out)
         name = f"{round(time.monotonic() * 1000)}_{uuid.uuid4()}.{queue}.msg"
