@@ -19,8 +19,7 @@ def test_share_is_shown_with_its_interval():
     assert "no interval" not in text
 
 
-def test_share_of_a_single_item_is_shown_as_counts_and_never_as_a_bare_percentage():
+def test_share_of_a_single_item_is_never_a_bare_percentage():
     text = shown(clustered_rate([1], [1], clusters=["a"], label="Rate", unit="claim"))
-    assert "1 of 1" in text
+    assert "(1 of 1)" in text
     assert "no interval" in text
-    assert "%" not in text

@@ -7,8 +7,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from calibration import exchange
+from calibration.services import judge_named, run_inline, start_run
 from evalsets.models import EvalSet, EvalSetVersion, Membership, SystemRun
 from evalsets.services import freeze_run, freeze_version, import_evalset
+from tests.annotate import worlds
 from tests.evalsets.files import jsonl, line, rows_of_every_table
 
 pytestmark = pytest.mark.django_db
@@ -350,3 +352,16 @@ def test_the_export_comes_back_the_same(client, frozen, lead):
 
     told = exchange.import_evalset(stream=io.BytesIO(content), filename="x.jsonl", name="again", freeze=True)
     assert told["content_hash"] == frozen.content_hash
+
+
+def test_version_page_marks_a_round_and_a_judge_run_as_done(client, lead, evalset, grader_a, grader_b):
+    version = worlds.make_version(evalset)
+    client.force_login(lead)
+    page = client.get(reverse("evalsets:version", args=[evalset.slug, version.number])).content.decode()
+    assert "Open a round for two graders." in page
+    assert "Run a judge over the same items." in page
+    worlds.make_round(version, grader_a, grader_b)
+    run_inline(run=start_run(judge=judge_named(evalset=evalset, name="phrase-matcher"), version=version))
+    page = client.get(reverse("evalsets:version", args=[evalset.slug, version.number])).content.decode()
+    assert "1 round has been opened." in page
+    assert "1 judge run is here." in page
