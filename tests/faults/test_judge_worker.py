@@ -12,7 +12,7 @@ from calibration.services import add_judge, resume_run, start_run, stop_run
 from tests.calibration.judges.conftest import make_version
 from tests.calibration.judges.fake_server import FakeServer
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 TARGETS = 60
 AT_ONCE = 4
