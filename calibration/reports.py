@@ -36,7 +36,7 @@ class NotReportable(Exception):
 
 
 def policy_in_force() -> GatePolicy:
-    return GatePolicy(**getattr(settings, "TRUST_GATE", {}))
+    return GatePolicy(**settings.TRUST_GATE)
 
 
 # Building

@@ -1,10 +1,12 @@
 """Reading settings from the environment; a wrong value stops the start with its name."""
 
 import contextlib
+import json
 import os
 import secrets
 import tempfile
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -28,6 +30,32 @@ def whole_number(name: str, *, default: int, least: int = 1) -> int:
     if not value.isascii() or not value.isdigit() or int(value) < least:
         raise ImproperlyConfigured(f"{name} must be a whole number of at least {least}, not {value!r}.")
     return int(value)
+
+
+def json_object(name: str) -> dict[str, Any]:
+    value = os.environ.get(name, "").strip() or "{}"
+    try:
+        parsed = json.loads(value)
+    except json.JSONDecodeError as error:
+        raise ImproperlyConfigured(f"{name} must be a JSON object: {error}.") from error
+    if not isinstance(parsed, dict):
+        raise ImproperlyConfigured(f"{name} must be a JSON object, not {value!r}.")
+    return parsed
+
+
+def trust_gate(name: str) -> dict[str, Any]:
+    """Thresholds that differ from the usual ones; a wrong name or value stops the start."""
+    thresholds = json_object(name)
+    if thresholds:
+        from calibration.gate import GatePolicy  # loads numpy, which only an unusual gate needs here
+
+        try:
+            GatePolicy(**thresholds)
+        except (TypeError, ValueError) as error:
+            raise ImproperlyConfigured(
+                f"{name} cannot be used: {str(error).removeprefix('GatePolicy.__init__() ')}."
+            ) from error
+    return thresholds
 
 
 def data_dir(default: Path) -> Path:

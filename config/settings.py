@@ -193,6 +193,7 @@ JUDGE_BASE_URL = os.environ.get("JUDGE_BASE_URL", "")
 JUDGE_TIMEOUT_SECONDS = env.whole_number("JUDGE_TIMEOUT_SECONDS", default=60)
 JUDGE_LEASE_SECONDS = env.whole_number("JUDGE_LEASE_SECONDS", default=180)
 JUDGE_MAX_ATTEMPTS = env.whole_number("JUDGE_MAX_ATTEMPTS", default=4)
+TRUST_GATE = env.trust_gate("TRUST_GATE")
 
 LOGGING = {
     "version": 1,

@@ -125,6 +125,7 @@ OWN_VARIABLES = {
     "JUDGE_BASE_URL",
     "PUBLIC_URL",
     "SECRET_KEY",
+    "TRUST_GATE",
 }
 
 

@@ -9,7 +9,15 @@ _data_dir = tempfile.mkdtemp(prefix="touchstone-tests-")
 atexit.register(shutil.rmtree, _data_dir, ignore_errors=True)
 
 # A developer's own variables must not reach the tests: a judge's key, a production database.
-for _name in ("CELERY_BROKER_URL", "JUDGE_API_KEY", "JUDGE_BASE_URL", "PUBLIC_URL", "SECRET_KEY", "DEBUG"):
+for _name in (
+    "CELERY_BROKER_URL",
+    "JUDGE_API_KEY",
+    "JUDGE_BASE_URL",
+    "PUBLIC_URL",
+    "SECRET_KEY",
+    "DEBUG",
+    "TRUST_GATE",
+):
     os.environ.pop(_name, None)
 os.environ["TOUCHSTONE_TESTING"] = "1"
 os.environ["DATA_DIR"] = _data_dir

@@ -47,6 +47,9 @@ def shown(data_dir, **variables):
         ("DATABASE_URL", "mysql://user:pw@host/db"),
         ("DATABASE_URL", "touchstone"),
         ("CELERY_BROKER_URL", "amqp://host"),
+        ("TRUST_GATE", "0.7"),
+        ("TRUST_GATE", '{"min_kappa": 0.7}'),
+        ("TRUST_GATE", '{"min_youden": 7}'),
         ("DATA_DIR", "/dev/null/below"),
         ("IMPORT_MAX_MB", "0"),
         ("JUDGE_TIMEOUT_SECONDS", "1.5"),
@@ -74,6 +77,14 @@ def test_without_public_address_only_this_machine_is_served(tmp_path):
     assert found["ALLOWED_HOSTS"] == "['localhost', '127.0.0.1', '[::1]']"
     assert found["SESSION_COOKIE_SECURE"] == "False"
     assert found["DEBUG"] == "False"
+
+
+def test_thresholds_of_the_trust_gate_come_from_the_environment(tmp_path):
+    show = "from calibration.reports import policy_in_force; print(policy_in_force().min_judge_agreement)"
+    outcome = manage(
+        tmp_path, "shell", "--verbosity", "0", "--command", show, TRUST_GATE='{"min_judge_agreement": 0.7}'
+    )
+    assert outcome.stdout.strip() == "0.7", outcome.stderr
 
 
 def test_secret_key_is_made_once_and_read_by_nobody_else(tmp_path):
