@@ -1,6 +1,7 @@
 """What the import and export commands share: opening a file, and telling every problem."""
 
 import json
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import BinaryIO
 
@@ -9,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from evalsets.importing import ImportRefused, Problem
 
 
-class ExchangeCommand(BaseCommand):
+class ExchangeCommand(BaseCommand, ABC):
     """A command that moves a file in or out. `exchange` does it and returns the JSON object."""
 
     done = ""  # one sentence, formatted with the object
@@ -36,8 +37,9 @@ class ExchangeCommand(BaseCommand):
         else:
             self._tell(result)
 
+    @abstractmethod
     def exchange(self, **options) -> dict:
-        raise NotImplementedError
+        """Do it in one transaction."""
 
     def _tell(self, result: dict) -> None:
         self.stdout.write(self.done.format(**result))

@@ -1,6 +1,7 @@
 """What the reporting commands share: naming a version, and one JSON object or plain sentences on stdout."""
 
 import json
+from abc import ABC, abstractmethod
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -55,7 +56,7 @@ def round_facts(round: Round | None) -> dict[str, Any] | None:
     }
 
 
-class ReportingCommand(BaseCommand):
+class ReportingCommand(BaseCommand, ABC):
     """A command about one version. `report` returns the JSON object, `sentences` the words for people."""
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -82,11 +83,13 @@ class ReportingCommand(BaseCommand):
                 self.stdout.write(sentence)
         self.conclude(result)
 
+    @abstractmethod
     def report(self, **options: Any) -> dict[str, Any]:
-        raise NotImplementedError
+        """The JSON object of the command."""
 
+    @abstractmethod
     def sentences(self, result: dict[str, Any]) -> list[str]:
-        raise NotImplementedError
+        """The same for a reader."""
 
     def conclude(self, result: dict[str, Any]) -> None:
         """A report exits 0 whatever it finds; a command that judges overrides this."""
