@@ -1,0 +1,46 @@
+"""Every write of what people say. Each function is one transaction; gold is settled inside it."""
+
+from annotate.services.adjudication import accept_split, adjudicate, decline_split
+from annotate.services.imported import record_imported_labels
+from annotate.services.labels import annotate, flag, propose_split, skip, take_back, unflag
+from annotate.services.rounds import (
+    Planned,
+    close_round,
+    new_seed,
+    open_round,
+    pause_round,
+    plan_round,
+    reassign,
+    reassign_unfinished,
+    resume_round,
+)
+from annotate.services.rubrics import ensure_grader, imported_rubric, rubric_v1
+from annotate.services.targets import Conflict, NotAssigned, Refused
+
+__all__ = [
+    "Conflict",
+    "NotAssigned",
+    "Planned",
+    "Refused",
+    "accept_split",
+    "adjudicate",
+    "annotate",
+    "close_round",
+    "decline_split",
+    "ensure_grader",
+    "flag",
+    "imported_rubric",
+    "new_seed",
+    "open_round",
+    "pause_round",
+    "plan_round",
+    "propose_split",
+    "reassign",
+    "reassign_unfinished",
+    "record_imported_labels",
+    "resume_round",
+    "rubric_v1",
+    "skip",
+    "take_back",
+    "unflag",
+]

@@ -1,0 +1,238 @@
+"""What a grader does: label, take back, skip, flag, propose a split."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Exists, Max, OuterRef, Q
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotate.models import (
+    Adjudication,
+    Annotation,
+    AnnotationEvent,
+    Assignment,
+    ClaimSplit,
+    Flag,
+    Grader,
+    Round,
+    Unblinding,
+)
+from annotate.services.targets import (
+    Action,
+    Conflict,
+    NotAssigned,
+    Refused,
+    Target,
+    checked_target,
+    echo,
+    lock_assignments,
+    round_for_labels,
+    settle,
+)
+from evalsets.labels import LABELS
+from evalsets.models import Claim, Response
+
+
+@transaction.atomic
+def annotate(
+    *,
+    round: Round,
+    grader: Grader,
+    response: Response,
+    claim: Claim | None,
+    dimension: str,
+    label: str,
+    note: str = "",
+    milliseconds: int | None = None,
+    key: UUID | None = None,
+) -> Annotation:
+    """One label. Sent twice with the same key, or with the same content, it is stored once."""
+    target = checked_target(round, response, claim, dimension)
+    if label not in LABELS[dimension]:
+        raise Refused(
+            _("%(label)s is not a label of %(dimension)s.") % echo(label=label, dimension=dimension)
+        )
+    own = _own_assignment(round, grader, response)
+    if key and (event := _event_of(grader, key)):
+        return _answer_again(event, round, target, label)
+    round = round_for_labels(round)
+    _check_not_final(round, grader, response, target)
+    current = Annotation.objects.filter(target.filter, round=round, grader=grader).first()
+    if current and (current.label, current.note) == (label, note):
+        return current
+    kept, made = Annotation.objects.update_or_create(
+        round=round,
+        grader=grader,
+        **target.where,
+        defaults={"label": label, "note": note, "milliseconds": milliseconds},
+    )
+    AnnotationEvent.objects.create(
+        round=round,
+        grader=grader,
+        **target.where,
+        action=Action.LABELLED if made else Action.CHANGED,
+        label=label,
+        note=note,
+        milliseconds=milliseconds,
+        key=key,
+    )
+    _finish_if_complete(own, response)
+    settle(round, target)
+    return kept
+
+
+@transaction.atomic
+def take_back(*, round: Round, grader: Grader, key: UUID | None = None) -> AnnotationEvent | None:
+    """Withdraw the grader's latest label in this round; None when there is nothing left to take back."""
+    if key and (event := _event_of(grader, key)):
+        return event
+    latest = _latest_label(round, grader)
+    if latest is None:
+        return None
+    own = _own_assignment(round, grader, latest.response)
+    if key and (event := _event_of(grader, key)):
+        return event
+    round = round_for_labels(round)
+    latest = _latest_label(round, grader)
+    if latest is None or latest.response_id != own.response_id:
+        raise Conflict(_("Your latest label has changed meanwhile. Look again, and take back once more."))
+    target = Target(latest.dimension, latest.response_id, latest.claim_id)
+    _check_not_final(round, grader, latest.response, target)
+    Annotation.objects.filter(target.filter, round=round, grader=grader).delete()
+    event = AnnotationEvent.objects.create(
+        round=round,
+        grader=grader,
+        **target.where,
+        action=Action.TAKEN_BACK,
+        label=latest.label,
+        note=latest.note,
+        key=key,
+    )
+    if own.state == Assignment.State.DONE:
+        own.state, own.done_at = Assignment.State.PENDING, None
+        own.save(update_fields=["state", "done_at"])
+    settle(round, target)
+    return event
+
+
+@transaction.atomic
+def skip(*, round: Round, grader: Grader, response: Response) -> Assignment:
+    """To the end of the grader's own queue; nobody else's queue moves."""
+    own = _own_assignment(round, grader, response)
+    round_for_labels(round)
+    if own.state == Assignment.State.DONE:
+        return own
+    queue = Assignment.objects.filter(round=round, grader=grader, state=Assignment.State.PENDING)
+    own.skips = queue.aggregate(last=Max("skips"))["last"] + 1
+    own.save(update_fields=["skips"])
+    return own
+
+
+@transaction.atomic
+def flag(*, round: Round, grader: Grader, response: Response, claim: Claim | None, note: str = "") -> Flag:
+    if claim is not None and claim.response_id != response.pk:
+        raise Refused(_("The claim belongs to another response."))
+    _own_assignment(round, grader, response)
+    round_for_labels(round)
+    flag, _made = Flag.objects.update_or_create(
+        round=round, grader=grader, response=response, claim=claim, defaults={"note": note.strip()}
+    )
+    return flag
+
+
+@transaction.atomic
+def unflag(*, round: Round, grader: Grader, response: Response, claim: Claim | None) -> None:
+    _own_assignment(round, grader, response)
+    round_for_labels(round)
+    Flag.objects.filter(round=round, grader=grader, response=response, claim=claim).delete()
+
+
+@transaction.atomic
+def propose_split(*, round: Round, grader: Grader, claim: Claim, parts: Sequence[str]) -> ClaimSplit:
+    """A second proposal of the same grader replaces the first, until the lead has decided."""
+    parts = [part.strip() for part in parts if part.strip()]
+    if len(parts) < 2:
+        raise Refused(_("A split needs at least two parts, one a line."))
+    if len(set(parts)) != len(parts):
+        raise Refused(_("The same part stands there twice."))
+    checked_target(round, claim.response, claim, "grounding")
+    _own_assignment(round, grader, claim.response)
+    round = round_for_labels(round)
+    if ClaimSplit.objects.filter(claim=claim, state=ClaimSplit.State.ACCEPTED).exists():
+        raise Conflict(_("This claim has been split already."))
+    earlier = ClaimSplit.objects.filter(round=round, claim=claim, grader=grader).first()
+    if earlier and earlier.state != ClaimSplit.State.PROPOSED:
+        raise Conflict(_("Your proposal has been decided already."))
+    split, _made = ClaimSplit.objects.update_or_create(
+        round=round, claim=claim, grader=grader, defaults={"parts": parts}
+    )
+    return split
+
+
+def _own_assignment(round: Round, grader: Grader, response: Response) -> Assignment:
+    for assignment in lock_assignments(round, response):
+        if assignment.grader_id == grader.pk:
+            return assignment
+    raise NotAssigned(_("This response is not assigned to you in this round."))
+
+
+def _check_not_final(round: Round, grader: Grader, response: Response, target: Target) -> None:
+    """A label given for the first time is always welcome; a change is not, once the answer is out."""
+    if not Annotation.objects.filter(target.filter, round=round, grader=grader).exists():
+        return
+    if Adjudication.objects.filter(round=round, response=response).exists():
+        raise Conflict(
+            _("The lead has already decided on this response; its labels can no longer be changed.")
+        )
+    if grader.person_id and Unblinding.objects.filter(round=round, person=grader.person_id).exists():
+        raise Conflict(
+            _("You have opened the pages that show everybody's labels, so your own can no longer be changed.")
+        )
+
+
+def _event_of(grader: Grader, key: UUID) -> AnnotationEvent | None:
+    return AnnotationEvent.objects.filter(grader=grader, key=key).first()
+
+
+def _answer_again(event: AnnotationEvent, round: Round, target: Target, label: str) -> Annotation:
+    """The answer to a submit that was received before. A label taken back since is not given again."""
+    sent = event.round_id, event.dimension, event.response_id, event.claim_id, event.label
+    if sent != (round.pk, *target, label) or event.action not in (Action.LABELLED, Action.CHANGED):
+        raise Conflict(_("This submit was already used for another label."))
+    current = Annotation.objects.filter(target.filter, round=round, grader=event.grader).first()
+    return current or Annotation(
+        round=round, grader=event.grader, **target.where, label=label, note=event.note
+    )
+
+
+def _latest_label(round: Round, grader: Grader) -> AnnotationEvent | None:
+    same = Q(dimension=OuterRef("dimension"), response=OuterRef("response"))
+    same &= Q(claim=OuterRef("claim")) | Q(claim__isnull=True, dimension="abstention")
+    return (
+        AnnotationEvent.objects.filter(
+            Exists(Annotation.objects.filter(same, round=round, grader=grader)),
+            round=round,
+            grader=grader,
+            action__in=[Action.LABELLED, Action.CHANGED],
+        )
+        .select_related("response")
+        .order_by("-pk")
+        .first()
+    )
+
+
+def _finish_if_complete(assignment: Assignment, response: Response) -> None:
+    dimensions = set(assignment.round.rubric_version.dimensions.values_list("name", flat=True))
+    wanted = 0
+    if "grounding" in dimensions:
+        wanted += response.claims.filter(parent__isnull=True).count()
+    if "abstention" in dimensions and not response.is_empty:
+        wanted += 1
+    said = Annotation.objects.filter(
+        round=assignment.round_id, grader=assignment.grader_id, response=response
+    ).count()
+    if said == wanted and assignment.state != Assignment.State.DONE:
+        assignment.state, assignment.done_at = Assignment.State.DONE, timezone.now()
+        assignment.save(update_fields=["state", "done_at"])
