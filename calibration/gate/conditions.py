@@ -1,406 +1,32 @@
-"""The trust gate: policy and evidence in, one decision with every condition out."""
+"""Each condition of the gate, measured on one calibration sample."""
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.gate.terms import (
+    Condition,
+    DimensionRules,
+    GateEvidence,
+    GatePolicy,
+)
 from calibration.stats.agreement import Pairs, kappa_of_pairs, leave_one_out_kappas, pair_up
 from calibration.stats.arrays import encode_clusters, encode_labels
 from calibration.stats.judging import JudgeVsGold, judge_vs_gold
-from calibration.stats.labels import ABSTENTION_LABELS, BAD_LABELS, GROUNDING_LABELS
 from calibration.stats.power import kappa_sample_size
 from calibration.stats.quantiles import exact_lower_bound_of_all
 from calibration.stats.reliability import krippendorff_alpha
 from calibration.stats.resampling import Jackknife, jackknife
 from calibration.stats.results import UNDEFINED_REASONS, plural, whole_or_float
 
-UNCALIBRATED = "UNCALIBRATED"
-STALE = "STALE"
-INSUFFICIENT = "INSUFFICIENT"
-RUBRIC_NOT_READY = "RUBRIC_NOT_READY"
-NOT_TRUSTED = "NOT_TRUSTED"
-TRUSTED = "TRUSTED"
-STATES = (UNCALIBRATED, STALE, INSUFFICIENT, RUBRIC_NOT_READY, NOT_TRUSTED, TRUSTED)
-
 
 @dataclass(frozen=True)
-class GatePolicy:
-    """Every threshold of the gate; stored with each decision.
-
-    Attributes
-    ----------
-    min_valid_rate : float
-        Valid verdicts among the calibration targets.
-    min_targets, min_targets_per_system : int
-        Claims (or responses) with two graders and a verdict.
-    min_responses : int
-        Responses that these claims come from (not asked for on responses themselves).
-    min_positive, min_negative : int
-        Gold bad and gold not-bad claims (REFUSED and ANSWERED responses).
-    min_human_agreement : float
-        Human-human kappa (alpha with more than two graders).
-    min_judge_agreement : float
-        Lower limit of judge-gold kappa.
-    non_inferiority_margin : float
-        How far the judge may fall behind a second human.
-    min_youden : float
-        Lower limit of sensitivity + specificity - 1.
-    max_age_days : int
-        Age at which a calibration goes stale.
-    level : float
-        Confidence level of the limits.
-    """
-
-    min_valid_rate: float = 0.98
-    min_targets: int = 100
-    min_targets_per_system: int = 50
-    min_responses: int = 30
-    min_positive: int = 20
-    min_negative: int = 20
-    min_human_agreement: float = 0.60
-    min_judge_agreement: float = 0.60
-    non_inferiority_margin: float = 0.10
-    min_youden: float = 0.50
-    max_age_days: int = 90
-    level: float = 0.95
-
-    def __post_init__(self) -> None:
-        for name in ("min_valid_rate", "non_inferiority_margin"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must lie between 0 and 1, got {getattr(self, name)!r}")
-        for name in ("min_human_agreement", "min_judge_agreement", "min_youden"):
-            if not -1 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must lie between -1 and 1, got {getattr(self, name)!r}")
-        for name in (
-            "min_targets",
-            "min_targets_per_system",
-            "min_responses",
-            "min_positive",
-            "min_negative",
-        ):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)!r}")
-        if self.max_age_days < 1:
-            raise ValueError(f"max_age_days must be at least 1, got {self.max_age_days!r}")
-        if not 0.5 < self.level < 1:
-            raise ValueError(f"level must lie between 0.5 and 1, got {self.level!r}")
-
-    def per_system(self) -> "GatePolicy":
-        """The same thresholds with the smaller number of targets that one system must have."""
-        return replace(self, min_targets=self.min_targets_per_system)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class DimensionRules:
-    """What the gate needs to know of a dimension."""
-
-    labels: tuple[str, ...]
-    positive: frozenset[str]
-    negative: frozenset[str]
-    positive_name: str
-    negative_name: str
-    unit: str
-
-
-DIMENSIONS: Mapping[str, DimensionRules] = {
-    "grounding": DimensionRules(
-        GROUNDING_LABELS,
-        BAD_LABELS,
-        frozenset(GROUNDING_LABELS) - BAD_LABELS,
-        "bad",
-        "not-bad",
-        "claim",
-    ),
-    "abstention": DimensionRules(
-        ABSTENTION_LABELS,
-        frozenset({"REFUSED"}),
-        frozenset({"ANSWERED"}),
-        "REFUSED",
-        "ANSWERED",
-        "response",
-    ),
-}
-
-
-@dataclass(frozen=True)
-class GateEvidence:
-    """The calibration sample of one judge on one dimension: one row per overlap target.
-
-    Attributes
-    ----------
-    dimension : str
-        grounding or abstention.
-    graders : mapping of str to sequence
-        Each grader's labels, shape (n,), before adjudication; None where a grader gave none.
-    judge : sequence, shape (n,)
-        The judge's labels; None where it has no valid verdict.
-    clusters : sequence, shape (n,)
-        Item of each target.
-    gold : sequence, shape (n,), or None
-        Gold labels that the judge did not influence; None where a target is not resolved.
-    gold_complete : bool
-        Whether every overlap target of the calibration sample is resolved. Until then, and wherever `gold`
-        has a hole on such a target, the graders stand in.
-    responses : sequence, shape (n,), or None
-        Response of each target; by default the item.
-    systems : sequence, shape (n,), or None
-        System of each target, for `decide_by_system`.
-    fingerprint_matches : bool or None
-        Whether the judge is still the one that was calibrated; None where that cannot be known (imported).
-    verdicts_valid, verdicts_total : int or None
-        Valid verdicts and all calibration targets; by default counted from `judge`.
-    age_days : float or None
-        Age of the calibration.
-    """
-
-    dimension: str
-    graders: Mapping[str, Sequence[Hashable]]
-    judge: Sequence[Hashable]
-    clusters: Sequence[Hashable]
-    gold: Sequence[Hashable] | None = None
-    gold_complete: bool = False
-    responses: Sequence[Hashable] | None = None
-    systems: Sequence[Hashable] | None = None
-    fingerprint_matches: bool | None = True
-    verdicts_valid: int | None = None
-    verdicts_total: int | None = None
-    age_days: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.dimension not in DIMENSIONS:
-            raise ValueError(f"dimension must be one of {tuple(DIMENSIONS)}, got {self.dimension!r}")
-        n = len(self.judge)
-        columns: dict[str, Any] = {f"graders[{name!r}]": column for name, column in self.graders.items()}
-        columns |= {"clusters": self.clusters, "gold": self.gold}
-        columns |= {"responses": self.responses, "systems": self.systems}
-        for name, column in columns.items():
-            if column is not None and len(column) != n:
-                raise ValueError(f"{name} and judge must have the same length, got {len(column)} and {n}")
-        if (self.verdicts_valid is None) != (self.verdicts_total is None):
-            raise ValueError("verdicts_valid and verdicts_total must be given together")
-        if self.verdicts_valid is not None and not 0 <= self.verdicts_valid <= (self.verdicts_total or 0):
-            raise ValueError(
-                f"verdicts_valid must lie between 0 and verdicts_total, got {self.verdicts_valid!r}"
-            )
-        if self.gold_complete and self.gold is None:
-            raise ValueError("gold must be given when gold_complete is true")
-
-    @property
-    def rules(self) -> DimensionRules:
-        return DIMENSIONS[self.dimension]
-
-    def valid_and_total(self) -> tuple[int, int]:
-        if self.verdicts_valid is not None and self.verdicts_total is not None:
-            return self.verdicts_valid, self.verdicts_total
-        judge = encode_labels(self.judge, self.rules.labels, "judge")
-        return int((judge >= 0).sum()), len(judge)
-
-    def restricted_to(self, rows: Sequence[int]) -> "GateEvidence":
-        """The evidence of some rows only; verdict counts are then those of the rows."""
-
-        def pick(column: Any) -> Any:
-            if column is None or isinstance(column, np.ndarray):
-                return column if column is None else column[list(rows)]
-            return [column[row] for row in rows]
-
-        return replace(
-            self,
-            graders={name: pick(column) for name, column in self.graders.items()},
-            judge=pick(self.judge),
-            clusters=pick(self.clusters),
-            gold=pick(self.gold),
-            responses=pick(self.responses),
-            systems=pick(self.systems),
-            verdicts_valid=None,
-            verdicts_total=None,
-        )
-
-
-@dataclass(frozen=True)
-class Condition:
-    """One condition of the gate.
-
-    Attributes
-    ----------
-    passed : bool or None
-        None where it was not evaluated or cannot be known.
-    value, threshold : float or None
-        The number that is compared, and its bar.
-    estimate : float or None
-        The point estimate, where `value` is a limit of its interval.
-    missing : int or None
-        How many more are needed, roughly where the message says so.
-    """
-
-    name: str
-    passed: bool | None
-    value: float | None
-    threshold: float | None
-    message: str
-    estimate: float | None = None
-    missing: int | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        condition = {
-            "name": self.name,
-            "passed": self.passed,
-            "value": self.value,
-            "threshold": self.threshold,
-            "message": self.message,
-        }
-        for key in ("estimate", "missing"):
-            if getattr(self, key) is not None:
-                condition[key] = getattr(self, key)
-        return condition
-
-
-@dataclass(frozen=True)
-class GateDecision:
-    """The gate's state with every condition, the policy it was judged by, and what stood in for gold."""
-
-    state: str
-    conditions: tuple[Condition, ...]
-    policy: GatePolicy
-    flags: tuple[str, ...] = ()
-
-    @property
-    def trusted(self) -> bool:
-        return self.state == TRUSTED
-
-    @property
-    def failing(self) -> tuple[Condition, ...]:
-        return tuple(condition for condition in self.conditions if condition.passed is False)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "state": self.state,
-            "conditions": [condition.as_dict() for condition in self.conditions],
-            "policy": self.policy.as_dict(),
-            "flags": list(self.flags),
-        }
-
-    def explain(self) -> str:
-        """The decision in one plain sentence."""
-        if self.state == TRUSTED:
-            return "The judge may be trusted on this dimension: every condition holds."
-        reasons = [condition.message for condition in self.conditions if condition.passed is False]
-        if self.state == NOT_TRUSTED and not reasons:
-            reasons = [condition.message for condition in self.conditions if condition.passed is None]
-        return f"{self.state}: " + " ".join(reasons or ["nothing was calibrated yet."])
-
-
-CONDITION_TITLES: Mapping[str, str] = {
-    "fingerprint": "The judge is the one that was calibrated",
-    "calibration_age": "The calibration is recent",
-    "valid_verdicts": "Enough verdicts are valid",
-    "targets": "Enough targets",
-    "responses": "Enough responses",
-    "gold_positive": "Enough positive targets",
-    "gold_negative": "Enough negative targets",
-    "human_agreement": "People agree with each other",
-    "judge_agreement": "The judge agrees with gold",
-    "non_inferiority": "The judge is no worse than a second person",
-    "youden": "The judge separates positive from negative",
-}
-CONDITION_ORDER = tuple(CONDITION_TITLES)
-STATE_OF = {
-    "fingerprint": STALE,
-    "calibration_age": STALE,
-    "valid_verdicts": INSUFFICIENT,
-    "targets": INSUFFICIENT,
-    "responses": INSUFFICIENT,
-    "gold_positive": INSUFFICIENT,
-    "gold_negative": INSUFFICIENT,
-    "human_agreement": RUBRIC_NOT_READY,
-    "judge_agreement": NOT_TRUSTED,
-    "non_inferiority": NOT_TRUSTED,
-    "youden": NOT_TRUSTED,
-}
-
-
-def decide(evidence: GateEvidence | None, policy: GatePolicy | None = None) -> GateDecision:
-    """Judge a calibration sample by the policy.
-
-    The state is the first that applies: UNCALIBRATED (no evidence), STALE, INSUFFICIENT, RUBRIC_NOT_READY,
-    NOT_TRUSTED, TRUSTED. Conditions of later states are then not evaluated. A judge whose fingerprint cannot
-    be known is at most NOT_TRUSTED.
-
-    Parameters
-    ----------
-    evidence : GateEvidence or None
-        The calibration sample; None or one without a target is UNCALIBRATED.
-    policy : GatePolicy, optional
-        Thresholds; the defaults otherwise.
-
-    Returns
-    -------
-    GateDecision
-        With one condition per name of `CONDITION_ORDER`.
-    """
-    policy = policy or GatePolicy()
-    if evidence is None or len(evidence.judge) == 0 or evidence.valid_and_total()[1] == 0:
-        return _decision(UNCALIBRATED, {}, policy, ())
-    sample = _Sample(evidence, policy)
-    flags = () if sample.gold is not None else ("gold_incomplete",)
-    conditions: dict[str, Condition] = {}
-    for state, evaluate in (
-        (STALE, _identity),
-        (INSUFFICIENT, _sufficiency),
-        (RUBRIC_NOT_READY, _human_agreement),
-        (NOT_TRUSTED, _trust),
-    ):
-        conditions |= {condition.name: condition for condition in evaluate(sample)}
-        if any(condition.passed is False for condition in conditions.values()):
-            return _decision(state, conditions, policy, flags)
-    unknown = evidence.fingerprint_matches is None
-    return _decision(NOT_TRUSTED if unknown else TRUSTED, conditions, policy, flags)
-
-
-def decide_by_system(
-    evidence: GateEvidence, policy: GatePolicy | None = None
-) -> dict[Hashable, GateDecision]:
-    """The decision for each system by itself, with the smaller number of targets a system must have."""
-    if evidence.systems is None:
-        raise ValueError("systems must be given: one system per target")
-    rows: dict[Hashable, list[int]] = {}
-    for row, system in enumerate(evidence.systems):
-        rows.setdefault(system, []).append(row)
-    smaller = (policy or GatePolicy()).per_system()
-    return {system: decide(evidence.restricted_to(chosen), smaller) for system, chosen in rows.items()}
-
-
-def _decision(
-    state: str, conditions: Mapping[str, Condition], policy: GatePolicy, flags: tuple[str, ...]
-) -> GateDecision:
-    thresholds = {
-        "valid_verdicts": policy.min_valid_rate,
-        "calibration_age": policy.max_age_days,
-        "targets": policy.min_targets,
-        "responses": policy.min_responses,
-        "gold_positive": policy.min_positive,
-        "gold_negative": policy.min_negative,
-        "human_agreement": policy.min_human_agreement,
-        "judge_agreement": policy.min_judge_agreement,
-        "non_inferiority": -policy.non_inferiority_margin,
-        "youden": policy.min_youden,
-    }
-    listed = tuple(
-        conditions.get(name) or Condition(name, None, None, thresholds.get(name), f"{title}: not evaluated.")
-        for name, title in CONDITION_TITLES.items()
-    )
-    return GateDecision(state, listed, policy, flags)
-
-
-@dataclass(frozen=True)
-class _Sample:
+class Sample:
     """The evidence with its columns encoded once."""
 
     evidence: GateEvidence
@@ -486,7 +112,7 @@ class _Sample:
         )
 
 
-def _identity(sample: _Sample) -> list[Condition]:
+def identity(sample: Sample) -> list[Condition]:
     evidence, policy = sample.evidence, sample.policy
     matches = evidence.fingerprint_matches
     message = {
@@ -510,11 +136,11 @@ def _identity(sample: _Sample) -> list[Condition]:
     ]
 
 
-def _sufficiency(sample: _Sample) -> list[Condition]:
+def sufficiency(sample: Sample) -> list[Condition]:
     return [_valid_verdicts(sample), _targets(sample), _responses(sample), *_classes(sample)]
 
 
-def _valid_verdicts(sample: _Sample) -> Condition:
+def _valid_verdicts(sample: Sample) -> Condition:
     valid, total = sample.evidence.valid_and_total()
     bar = sample.policy.min_valid_rate
     message = f"{valid} of {total} calibration targets have a valid verdict ({valid / total:.1%}); "
@@ -523,14 +149,14 @@ def _valid_verdicts(sample: _Sample) -> Condition:
     )
 
 
-def _targets(sample: _Sample) -> Condition:
+def _targets(sample: Sample) -> Condition:
     found = int(sample.usable().sum())
     return _enough(
         "targets", found, sample.policy.min_targets, sample.rules.unit, "with two graders and a verdict"
     )
 
 
-def _responses(sample: _Sample) -> Condition:
+def _responses(sample: Sample) -> Condition:
     evidence = sample.evidence
     if sample.rules.unit != "claim":
         message = "Not asked for where responses themselves are labelled."
@@ -540,7 +166,7 @@ def _responses(sample: _Sample) -> Condition:
     return _enough("responses", len(seen), sample.policy.min_responses, "response", "behind these claims")
 
 
-def _classes(sample: _Sample) -> list[Condition]:
+def _classes(sample: Sample) -> list[Condition]:
     rules, policy, usable = sample.rules, sample.policy, sample.usable()
     counts = [
         Counter(rules.labels[code] for code in reference[usable & (reference >= 0)].tolist())
@@ -567,7 +193,7 @@ def _enough(name: str, found: int, minimum: int, unit: str, what: str) -> Condit
     return Condition(name, short == 0, found, minimum, message, missing=short or None)
 
 
-def _human_agreement(sample: _Sample) -> list[Condition]:
+def human_agreement(sample: Sample) -> list[Condition]:
     bar = sample.policy.min_human_agreement
     if sample.many_graders:
         measure = krippendorff_alpha(
@@ -587,11 +213,11 @@ def _human_agreement(sample: _Sample) -> list[Condition]:
     return [Condition("human_agreement", value >= bar, value, bar, message)]
 
 
-def _trust(sample: _Sample) -> list[Condition]:
+def trust(sample: Sample) -> list[Condition]:
     return [_judge_agreement(sample), _non_inferiority(sample), _youden(sample)]
 
 
-def _judge_agreement(sample: _Sample) -> Condition:
+def _judge_agreement(sample: Sample) -> Condition:
     bar, level = sample.policy.min_judge_agreement, sample.policy.level
     value, low, pairs = _judge_kappa(sample)
     what = "Judge-gold kappa" if sample.gold is not None else "Mean judge-grader kappa"
@@ -615,7 +241,7 @@ def _judge_agreement(sample: _Sample) -> Condition:
     return Condition("judge_agreement", low >= bar, low, bar, message, estimate=value, missing=more)
 
 
-def _judge_kappa(sample: _Sample) -> tuple[float | None, float | None, Pairs]:
+def _judge_kappa(sample: Sample) -> tuple[float | None, float | None, Pairs]:
     level, usable = sample.policy.level, sample.usable()
     if sample.gold is not None:
         pairs = _masked_pairs(sample, sample.gold, usable)
@@ -640,7 +266,7 @@ def _judge_kappa(sample: _Sample) -> tuple[float | None, float | None, Pairs]:
     return value, max(-1.0, interval[0]) if interval else None, all_pairs[0]
 
 
-def _masked_pairs(sample: _Sample, reference: NDArray[np.integer], usable: NDArray[np.bool_]) -> Pairs:
+def _masked_pairs(sample: Sample, reference: NDArray[np.integer], usable: NDArray[np.bool_]) -> Pairs:
     return pair_up(reference[usable], sample.judge[usable], sample.rules.labels, sample.clusters[usable])
 
 
@@ -667,7 +293,7 @@ def _too_few(more: int | None, unit: str) -> str:
     return f" Too few to tell: about {more} more {plural(more, unit)}."
 
 
-def _non_inferiority(sample: _Sample) -> Condition:
+def _non_inferiority(sample: Sample) -> Condition:
     margin, level = -sample.policy.non_inferiority_margin, sample.policy.level
     value, spread, n = _judge_minus_human(sample)
     if value is None or spread is None:
@@ -698,7 +324,7 @@ def _non_inferiority(sample: _Sample) -> Condition:
     return Condition("non_inferiority", low >= margin, low, margin, message, estimate=value, missing=more)
 
 
-def _judge_minus_human(sample: _Sample) -> tuple[float | None, Jackknife | None, int]:
+def _judge_minus_human(sample: Sample) -> tuple[float | None, Jackknife | None, int]:
     """Judge-grader minus grader-grader agreement on the targets that all of them labelled."""
     usable = sample.usable()
     if sample.many_graders:
@@ -725,7 +351,7 @@ class _Group:
     same, so that the difference is on kappa's scale.
     """
 
-    def __init__(self, sample: _Sample) -> None:
+    def __init__(self, sample: Sample) -> None:
         usable = sample.usable()
         q = len(sample.rules.labels)
         ratings, judge = sample.ratings()[usable], sample.judge[usable]
@@ -780,7 +406,7 @@ class _Group:
         return max(-1.0, interval[0]) if interval else None
 
 
-def _youden(sample: _Sample) -> Condition:
+def _youden(sample: Sample) -> Condition:
     bar = sample.policy.min_youden
     results = {name: sample.against(reference) for name, reference in sample.references().items()}
     undefined = [name for name, result in results.items() if result.youden.low is None]
