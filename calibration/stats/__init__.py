@@ -12,18 +12,9 @@ if TYPE_CHECKING:  # typing alone would be most of the import time
 
 _HOMES = {
     "abstention": ("AbstentionRates", "ReasonRow", "abstention_rates", "question_class"),
-    "agreement": (
-        "ConfusionTable",
-        "KappaResult",
-        "LabelAgreement",
-        "cohen_kappa",
-        "confusion_table",
-        "gwet_ac1",
-        "pabak",
-        "per_label_agreement",
-        "percent_agreement",
-    ),
+    "agreement": ("KappaResult", "cohen_kappa", "percent_agreement"),
     "bias": ("LabelDifference", "MarginalHomogeneity", "TestResult", "marginal_homogeneity"),
+    "chance": ("gwet_ac1", "pabak"),
     "citations": ("CitationScores", "CitedResponse", "Statement", "citation_scores"),
     "companions": (
         "ExtractionError",
@@ -37,27 +28,12 @@ _HOMES = {
     "comparison": (
         "Comparison",
         "EqualErrorTest",
-        "McNemar",
-        "PairVerdict",
         "compare_rates",
         "corrected_difference",
         "equal_error_test",
-        "family_of",
-        "mcnemar",
-        "newcombe_difference",
-        "pair_verdict",
-        "two_proportion_test",
     ),
     "consistency": ("RunVariance", "SelfConsistency", "run_variance", "self_consistency"),
-    "correction": (
-        "CorrectedShare",
-        "MulticlassCorrection",
-        "correct_bad_share",
-        "invert_confusion",
-        "ppi_mean",
-        "ppi_ratio",
-        "rogan_gladen",
-    ),
+    "correction": ("CorrectedShare", "correct_bad_share", "rogan_gladen"),
     "drift": (
         "SentinelDrift",
         "SeriesPoint",
@@ -68,6 +44,7 @@ _HOMES = {
         "step_test",
     ),
     "intervals": ("clustered_rate", "intraclass_correlation", "kish_design_effect", "wilson"),
+    "inversion": ("MulticlassCorrection", "invert_confusion"),
     "judging": ("JudgeVsGold", "LabelScores", "judge_vs_gold"),
     "labels": (
         "ABSTENTION_LABELS",
@@ -84,6 +61,7 @@ _HOMES = {
         "ragtruth_response",
         "ragtruth_span",
     ),
+    "per_label": ("ConfusionTable", "LabelAgreement", "confusion_table", "per_label_agreement"),
     "planner": ("GatePower", "OverlapPlan", "gate_power", "kappa_power", "plan_overlap"),
     "power": (
         "calibration_half_width",
@@ -95,6 +73,8 @@ _HOMES = {
         "n_per_system",
         "paired_minimum_detectable_difference",
     ),
+    "ppi": ("ppi_mean", "ppi_ratio"),
+    "proportions": ("McNemar", "mcnemar", "newcombe_difference", "two_proportion_test"),
     "rates": ("HallucinationRates", "hallucination_rates"),
     "reliability": ("fleiss_kappa", "krippendorff_alpha"),
     "replacement": ("AltTest", "alt_test"),
@@ -102,6 +82,7 @@ _HOMES = {
     "results": ("FLAGS", "UNDEFINED_REASONS", "Number", "undefined_number"),
     "retrieval": ("RetrievalMeans", "RetrievalScore", "retrieval_means", "retrieval_score", "who_owes"),
     "stratified": ("StratifiedRate", "stratified_rate"),
+    "verdicts": ("PairVerdict", "family_of", "pair_verdict"),
 }
 
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -9,8 +9,8 @@ import numpy as np
 
 from .abstention import VERDICTS
 from .arrays import check_level, check_same_length, encode_clusters
-from .comparison import two_proportion_test
 from .intervals import clustered_mean, share_number
+from .proportions import two_proportion_test
 from .results import Number
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .arrays import check_level, check_same_length, check_share
-from .comparison import McNemar, mcnemar, newcombe_difference, two_proportion_test
 from .intervals import share_number
+from .proportions import McNemar, mcnemar, newcombe_difference, two_proportion_test
 from .results import Number, undefined_number
 
 DRIFT_ALPHA = 0.01

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .agreement import KappaResult, Pairs, Table, kappa_of_pairs, overlap_share, pair_up
+from .agreement import KappaResult, Pairs, Table, kappa_of_pairs, pair_up
 from .arrays import check_level
 from .intervals import share_number
 from .labels import BAD_LABELS
+from .per_label import overlap_share
 from .results import Number, undefined_number
 
 

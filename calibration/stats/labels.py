@@ -15,3 +15,4 @@ UNANSWERABLE_REASONS: tuple[str, ...] = (
     "permission_shifted",
     "underspecified",
 )
+BAD_SHARE = "Bad share of all claims"

@@ -22,11 +22,9 @@ from .results import FLAGS, UNDEFINED_REASONS, Number
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "method.md"
 
 SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    (
-        "Agreement of two",
-        "agreement",
-        ("cohen_kappa", "percent_agreement", "confusion_table", "per_label_agreement", "gwet_ac1", "pabak"),
-    ),
+    ("Agreement of two", "agreement", ("cohen_kappa", "percent_agreement")),
+    ("Agreement label by label", "per_label", ("confusion_table", "per_label_agreement")),
+    ("Other models of chance", "chance", ("gwet_ac1", "pabak")),
     ("Agreement of many graders", "reliability", ("krippendorff_alpha", "fleiss_kappa")),
     ("Grader bias", "bias", ("marginal_homogeneity",)),
     ("The judge against gold", "judging", ("judge_vs_gold",)),
@@ -36,11 +34,9 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Rates of claims", "rates", ("hallucination_rates",)),
     ("Abstention", "abstention", ("question_class", "abstention_rates")),
     ("Strata", "stratified", ("stratified_rate",)),
-    (
-        "Correcting for the judge's errors",
-        "correction",
-        ("rogan_gladen", "correct_bad_share", "invert_confusion", "ppi_mean", "ppi_ratio"),
-    ),
+    ("Correcting for the judge's errors", "correction", ("rogan_gladen", "correct_bad_share")),
+    ("Correcting all labels at once", "inversion", ("invert_confusion",)),
+    ("A random labelled sample beside the judge", "ppi", ("ppi_mean", "ppi_ratio")),
     (
         "Power and sample size",
         "power",
@@ -59,17 +55,10 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "Comparing systems",
         "comparison",
-        (
-            "compare_rates",
-            "pair_verdict",
-            "family_of",
-            "corrected_difference",
-            "equal_error_test",
-            "mcnemar",
-            "two_proportion_test",
-            "newcombe_difference",
-        ),
+        ("compare_rates", "corrected_difference", "equal_error_test"),
     ),
+    ("The verdict on a change", "verdicts", ("pair_verdict", "family_of")),
+    ("Two proportions", "proportions", ("mcnemar", "two_proportion_test", "newcombe_difference")),
     ("Repeated runs", "consistency", ("self_consistency", "run_variance")),
     ("Drift", "drift", ("sentinel_drift", "agreement_drift", "step_test", "control_chart")),
     ("Companions", "companions", ("answer_rate", "response_lengths", "extraction_error", "run_control")),

@@ -12,7 +12,7 @@ from calibration.stats import (
     ppi_ratio,
     rogan_gladen,
 )
-from calibration.stats.correction import simplex_least_squares
+from calibration.stats.inversion import simplex_least_squares
 
 from .examples import columns
 
