@@ -16,6 +16,8 @@ REJECTING = (400, 422)
 NO_KEY = "not-needed"  # local servers take any key; the library insists on one
 CONNECT_SECONDS = 10.0
 DETAIL_CHARACTERS = 1000
+SECRET_CHARACTERS = 8  # a shorter key is a local server's placeholder, and may be a part of any word
+MOST_TOKENS = 10**9  # two calls of this many still fit a column of every database
 SCHEMA, OBJECT = "json_schema", "json_object"
 ABOUT_THE_FORMAT = ("response_format", "schema", "grammar", "structured output")
 
@@ -32,10 +34,11 @@ class OpenAIClient:
         self._asked = dict(parameters)
         self._dropped: dict[str, str] = {}
         self._format = SCHEMA
-        self._missing_key = key_variable if key_variable and not api_key else ""
+        self._key = api_key.strip()
+        self._problem_of_key = _problem_of_key(self._key, key_variable)
         self._client = openai.OpenAI(
             base_url=base_url,
-            api_key=api_key or NO_KEY,
+            api_key=self._key or NO_KEY,
             organization="",
             project="",
             max_retries=0,
@@ -43,10 +46,8 @@ class OpenAIClient:
         )
 
     def ask(self, prompt: Prompt, *, timeout: float) -> Answer:
-        if self._missing_key:
-            raise Permanent(
-                "rejected", f"the environment variable {self._missing_key} is not set where the worker runs"
-            )
+        if self._problem_of_key:
+            raise Permanent("rejected", self._problem_of_key)
         before = (dict(self._asked), dict(self._dropped), self._format)
         while True:
             request = self._request(prompt)
@@ -63,10 +64,10 @@ class OpenAIClient:
             except self._openai.APITimeoutError as error:
                 raise Retryable("timeout", f"no answer within {timeout:g} s") from error
             except self._openai.APIConnectionError as error:
-                raise Retryable("unreachable", _cause_of(error)) from error
+                raise Retryable("unreachable", self._told(str(error.__cause__ or error))) from error
             except (self._openai.OpenAIError, ValueError) as error:
                 # 200, but what came is no chat completion; a proxy's page, say.
-                raise Retryable("server_error", _shortened(f"not a chat completion: {error}")) from error
+                raise Retryable("server_error", self._told(f"not a chat completion: {error}")) from error
             else:
                 return self._answer(completion)
 
@@ -103,7 +104,7 @@ class OpenAIClient:
         return False
 
     def _failed(self, error) -> Retryable | Permanent:
-        status, detail = error.status_code, _shortened(f"HTTP {error.status_code}: {_text_of(error)}")
+        status, detail = error.status_code, self._told(f"HTTP {error.status_code}: {_text_of(error)}")
         if status == 429:
             return Retryable("rate_limited", detail, retry_after=_retry_after(error.response.headers))
         if status >= 500:
@@ -113,16 +114,22 @@ class OpenAIClient:
         return Permanent("rejected", detail)
 
     def _answer(self, completion) -> Answer:
-        if not getattr(completion, "choices", None):
-            raise Retryable("server_error", "not a chat completion: it has no choices")
-        choice, usage = completion.choices[0], completion.usage
+        """The library hands on whatever JSON came, so each part is looked at before it is used."""
+        try:
+            choice = completion.choices[0]
+            text, refusal = choice.message.content, getattr(choice.message, "refusal", None)
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            raise Retryable("server_error", "not a chat completion: it has no message") from error
+        if not (isinstance(text, str | None) and isinstance(refusal, str | None)):
+            raise Retryable("server_error", "not a chat completion: its message is no text")
+        usage = completion.usage
         return Answer(
-            text=choice.message.content,
+            text=self._without_key(text) if text else text,
             finish_reason=choice.finish_reason,
-            refusal=getattr(choice.message, "refusal", None),
-            model=completion.model or "",
-            prompt_tokens=usage.prompt_tokens if usage else None,
-            completion_tokens=usage.completion_tokens if usage else None,
+            refusal=self._without_key(refusal) if refusal else None,
+            model=self._without_key(str(completion.model or "")),
+            prompt_tokens=_tokens(getattr(usage, "prompt_tokens", None)),
+            completion_tokens=_tokens(getattr(usage, "completion_tokens", None)),
             effective_parameters={
                 **self._asked,
                 "response_format": self._format,
@@ -130,14 +137,31 @@ class OpenAIClient:
             },
         )
 
+    def _told(self, text: str) -> str:
+        """What went wrong, fit to be shown; the key goes first, lest half of it stays at the cut."""
+        return _shortened(self._without_key(text))
+
+    def _without_key(self, text: str) -> str:
+        """Servers and proxies that repeat the request's headers exist; the key must not be kept that way."""
+        return text.replace(self._key, "[the key]") if len(self._key) >= SECRET_CHARACTERS else text
+
+
+def _problem_of_key(key: str, variable: str) -> str:
+    if variable and not key:
+        return f"the environment variable {variable} is not set where the worker runs"
+    if key and not (key.isascii() and key.isprintable()):
+        return f"the key in {variable or 'JUDGE_API_KEY'} holds a character that cannot be sent"
+    return ""
+
+
+def _tokens(number: object) -> int | None:
+    """A count as the server reported it; None for what can be none."""
+    return number if type(number) is int and 0 <= number <= MOST_TOKENS else None
+
 
 def _text_of(error) -> str:
     body = error.body if error.body is not None else error.message
     return body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
-
-
-def _cause_of(error: BaseException) -> str:
-    return _shortened(str(error.__cause__ or error))
 
 
 def _shortened(text: str) -> str:

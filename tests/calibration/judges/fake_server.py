@@ -136,6 +136,36 @@ class Handler(BaseHTTPRequestHandler):
     def be_number(self, _body):
         self.answer(completion('{"label": 1}'))
 
+    def be_echoing(self, _body):
+        """As a proxy does that shows the request it refused."""
+        self.error(403, f"Denied: {dict(self.headers)}")
+
+    def be_echoing_at_the_cut(self, _body):
+        self.error(403, "x" * 955 + str(self.headers["Authorization"]))
+
+    def be_echoing_in_the_answer(self, body):
+        header = self.headers["Authorization"]
+        self.answer(completion(verdict(self.first_label(body), header), model=f"model of {header}"))
+
+    def be_no_message(self, body):
+        self.answer({**completion(""), "choices": [{"index": 0, "finish_reason": "stop"}]})
+
+    def be_null_choice(self, _body):
+        self.answer({**completion(""), "choices": [None]})
+
+    def be_parts(self, body):
+        self.answer(completion([{"type": "text", "text": verdict(self.first_label(body))}]))
+
+    def be_refusing_in_an_object(self, _body):
+        self.answer(completion(None, refusal={"reason": "policy"}))
+
+    def be_counting_wrong(self, body):
+        usage = {"prompt_tokens": -1, "completion_tokens": 10**12, "total_tokens": "many"}
+        self.answer({**completion(verdict(self.first_label(body))), "usage": usage})
+
+    def be_usage_in_a_list(self, body):
+        self.answer({**completion(verdict(self.first_label(body)), model=7), "usage": [100, 10]})
+
     def be_null_bytes(self, _body):
         self.answer(completion("\x00 \ud83d"))
 

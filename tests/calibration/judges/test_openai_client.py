@@ -52,6 +52,10 @@ def test_one_call_with_schema_model_and_parameters(client, server):
         ("closing", "unreachable"),
         ("html", "server_error"),
         ("no_choices", "server_error"),
+        ("no_message", "server_error"),
+        ("null_choice", "server_error"),
+        ("parts", "server_error"),
+        ("refusing_in_an_object", "server_error"),
     ],
 )
 def test_transport_failures_are_retryable_and_not_retried_here(client, server, behaviour, kind):
@@ -130,6 +134,51 @@ def test_a_named_but_unset_variable_of_a_key_fails_without_a_call(server):
     with pytest.raises(Permanent, match="OTHER_API_KEY is not set"):
         ask(client)
     assert server.calls == 0
+
+
+@pytest.mark.parametrize("key", ["sk-very\nsecret", "sk-very-s\u00e9cret", "sk-very\x00secret"])
+def test_a_key_that_no_header_can_carry_fails_without_a_call_and_is_not_shown(server, key):
+    client = OpenAIClient(base_url=server.url, model="m", parameters={}, api_key=key)
+    with pytest.raises(Permanent, match="the key in JUDGE_API_KEY holds a character") as failed:
+        ask(client)
+    assert "sk-very" not in str(failed.value)
+    assert server.calls == 0
+
+
+def test_the_line_break_after_a_key_in_a_file_is_not_sent(server):
+    ask(OpenAIClient(base_url=server.url, model="m", parameters={}, api_key=f"{KEY}\n"))
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("behaviour", ["echoing", "echoing_at_the_cut"])
+def test_a_key_that_the_server_repeats_is_not_kept(client, server, behaviour):
+    server.default = behaviour
+    with pytest.raises(Permanent) as failed:
+        ask(client)
+    assert "Bearer [the key]" in failed.value.detail
+    assert KEY[:6] not in failed.value.detail
+
+
+def test_a_key_that_the_answer_repeats_is_not_kept(client, server):
+    server.default = "echoing_in_the_answer"
+    outcome = judge_target(client, prompt(), timeout=5)
+    assert outcome.reading.label == "supported"
+    assert outcome.raw_output == '{"reason": "Bearer [the key]", "label": "supported"}'
+    assert outcome.resolved_model == "model of Bearer [the key]"
+
+
+def test_a_placeholder_for_a_key_leaves_the_answer_as_it_is(server):
+    client = OpenAIClient(base_url=server.url, model="m", parameters={}, api_key="support")
+    assert judge_target(client, prompt(), timeout=5).reading.label == "supported"
+
+
+@pytest.mark.parametrize("behaviour", ["counting_wrong", "usage_in_a_list"])
+def test_a_usage_that_cannot_be_is_not_known(client, server, behaviour):
+    server.default = behaviour
+    outcome = judge_target(client, prompt(), timeout=5)
+    assert outcome.reading.label == "supported"
+    assert (outcome.prompt_tokens, outcome.completion_tokens) == (None, None)
+    assert isinstance(outcome.resolved_model, str)
 
 
 def test_keys_are_not_logged(client, server, caplog):
