@@ -31,10 +31,9 @@ def gate_evidence(
     labels, targets = sample.targets.labels, sample.targets
     gold = sample.blind_gold()
     standing_in = np.where(targets.leaf, gold.codes, sample.first_labels())
-    verdicts = sample.judge.has & targets.leaf
     return GateEvidence(
         dimension=targets.dimension,
-        graders={column.name: column.words(labels) for column in sample.graders if column.has.any()},
+        graders={column.name: column.words(labels) for column in sample.graders},
         judge=[
             label if leaf else None
             for label, leaf in zip(sample.judge.words(labels), targets.leaf.tolist(), strict=True)
@@ -45,8 +44,7 @@ def gate_evidence(
         responses=targets.response.tolist(),
         systems=[targets.run_names[run] for run in targets.run.tolist()],
         fingerprint_matches=fingerprint_matches,
-        verdicts_valid=int(verdicts.sum()),
-        verdicts_total=int(targets.leaf.sum()),
+        asked=targets.leaf.tolist(),
         age_days=age_days,
     )
 

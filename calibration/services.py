@@ -6,6 +6,7 @@ import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -37,6 +38,18 @@ RULE_VERSIONS = {
 KEY_VARIABLE = re.compile(r"(?:[A-Z][A-Z0-9_]*_)?API_KEY(?:_[A-Z0-9_]+)?")
 
 State = Verdict.State
+# An answer that is asked for again must leave nothing behind that a later failure could be read with.
+NOT_ANSWERED: dict[str, Any] = {
+    "failure": "",
+    "detail": "",
+    "raw_output": "",
+    "resolved_model": "",
+    "effective_parameters": {},
+    "input_sha256": "",
+    "milliseconds": None,
+    "attempts": 0,
+    "not_before": None,
+}
 
 
 class Refused(Exception):
@@ -160,7 +173,7 @@ def start_run(
     """Create the run with a pending verdict per target, dimension and repeat, and ring for the workers."""
     EvalSetVersion.objects.select_for_update().get(pk=version.pk)
     runs = list(version.runs.all()) if system_runs is None else list(system_runs)
-    asked = tuple(dimensions or dimensions_of(judge))
+    asked = tuple(dict.fromkeys(dimensions or dimensions_of(judge)))
     _refuse_start(judge, version, runs, asked, repeats)
     targets = targets_of(system_runs=runs, dimensions=asked)
     if not targets:
@@ -358,13 +371,13 @@ def _refuse_known_targets(run, name, rows) -> None:
 # Working in this process, stopping, going on
 
 
-def run_inline(*, run: JudgeRun, on_verdict: Callable[[], None] | None = None) -> JudgeRun:
+def run_inline(*, run: JudgeRun, ending: Callable[[], bool] = lambda: False) -> JudgeRun:
     """Work through everything that is pending in this process, waiting out back-offs."""
     while True:
-        work_through(run_id=run.pk, on_verdict=on_verdict)
+        work_through(run_id=run.pk, ending=ending)
         run.refresh_from_db()
         waiting = run.verdicts.filter(state=State.PENDING)
-        if run.state != JudgeRun.State.RUNNING or not waiting.exists():
+        if ending() or run.state != JudgeRun.State.RUNNING or not waiting.exists():
             return run
         next_due = waiting.aggregate(at=Min("not_before"))["at"]
         if next_due:
@@ -385,9 +398,7 @@ def resume_run(*, run: JudgeRun, retry_failed: bool = False) -> None:
     run = JudgeRun.objects.select_for_update().get(pk=run.pk)
     now = timezone.now()
     if retry_failed:
-        run.verdicts.filter(state=State.FAILED).update(
-            state=State.PENDING, failure="", detail="", attempts=0, not_before=None, updated_at=now
-        )
+        run.verdicts.filter(state=State.FAILED).update(state=State.PENDING, updated_at=now, **NOT_ANSWERED)
     run.verdicts.filter(state=State.PENDING).update(not_before=None)
     if not run.verdicts.filter(state__in=OPEN_STATES).exists():
         raise Refused(_("There is nothing left to do in this run."))

@@ -18,6 +18,8 @@ from celery import current_app
 from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
@@ -113,10 +115,18 @@ def record_verdict(
         effective_parameters=outcome.effective_parameters,
         input_sha256=input_sha256,
         from_cache=from_cache,
-        prompt_tokens=outcome.prompt_tokens,
-        completion_tokens=outcome.completion_tokens,
         milliseconds=outcome.milliseconds,
+        **_spent(outcome),
     )
+
+
+def _spent(outcome: Outcome) -> dict[str, Combinable]:
+    """A retried failure cost tokens too: they stay, and what the next answer cost is added."""
+    reported = {
+        "prompt_tokens": outcome.prompt_tokens,
+        "completion_tokens": outcome.completion_tokens,
+    }
+    return {name: Coalesce(F(name), 0) + tokens for name, tokens in reported.items() if tokens is not None}
 
 
 def record_failed_call(*, claimed: Claimed, failed: CallFailed, input_sha256: str = "") -> None:
@@ -160,7 +170,6 @@ def work_through(
     run_id: int,
     seconds: float | None = None,
     ending: Callable[[], bool] = lambda: False,
-    on_verdict: Callable[[], None] | None = None,
 ) -> int:
     """Judge due verdicts one after the other until none is left, the run is stopped or the time is up.
 
@@ -182,8 +191,6 @@ def work_through(
                 break
             failed = _judge(run, claimed, client, rubric)
             done += 1
-            if on_verdict:
-                on_verdict()
             rejected = rejected + 1 if failed and failed.kind == Verdict.Failure.REJECTED else 0
             if rejected >= REJECTED_IN_A_ROW:
                 log.warning("judge run %s stops: %s requests in a row were rejected", run.pk, rejected)

@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.gate.terms import (
-    Condition,
-    DimensionRules,
-    GateEvidence,
-    GatePolicy,
-)
+from calibration.gate.terms import Condition, DimensionRules, GateEvidence, GatePolicy
 from calibration.stats.agreement import Pairs, kappa_of_pairs, leave_one_out_kappas, pair_up
 from calibration.stats.arrays import encode_clusters, encode_labels
 from calibration.stats.judging import JudgeVsGold, judge_vs_gold
@@ -42,7 +37,9 @@ class Sample:
             name: encode_labels(column, labels, f"graders[{name!r}]")
             for name, column in evidence.graders.items()
         }
-        object.__setattr__(self, "columns", columns)
+        # Who said nothing here is no grader of this sample, whatever they said about other systems.
+        present = {name: codes for name, codes in columns.items() if (codes >= 0).any()}
+        object.__setattr__(self, "columns", present)
         gold = encode_labels(evidence.gold, labels, "gold") if evidence.gold_complete else None
         if gold is not None and (gold[self.overlap()] < 0).any():
             # Gold with holes is gold selected on the outcome, whatever the caller believes.
@@ -131,7 +128,8 @@ def identity(sample: Sample) -> list[Condition]:
             policy.max_age_days,
             "The age of the calibration is not known."
             if age is None
-            else f"The calibration is {age:.0f} days old; at most {policy.max_age_days} are allowed.",
+            else f"The calibration is {age:.0f} {plural(round(age), 'day')} old; "
+            f"at most {policy.max_age_days} are allowed.",
         ),
     ]
 

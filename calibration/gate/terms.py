@@ -10,23 +10,11 @@ from calibration.stats.arrays import encode_labels
 from calibration.stats.labels import ABSTENTION_LABELS, BAD_LABELS, GROUNDING_LABELS
 
 UNCALIBRATED = "UNCALIBRATED"
-
-
 STALE = "STALE"
-
-
 INSUFFICIENT = "INSUFFICIENT"
-
-
 RUBRIC_NOT_READY = "RUBRIC_NOT_READY"
-
-
 NOT_TRUSTED = "NOT_TRUSTED"
-
-
 TRUSTED = "TRUSTED"
-
-
 STATES = (UNCALIBRATED, STALE, INSUFFICIENT, RUBRIC_NOT_READY, NOT_TRUSTED, TRUSTED)
 
 
@@ -157,8 +145,9 @@ class GateEvidence:
         System of each target, for `decide_by_system`.
     fingerprint_matches : bool or None
         Whether the judge is still the one that was calibrated; None where that cannot be known (imported).
-    verdicts_valid, verdicts_total : int or None
-        Valid verdicts and all calibration targets; by default counted from `judge`.
+    asked : sequence of bool, shape (n,), or None
+        Whether the judge was asked about the target; by default about every one. A target it was not asked
+        about counts for the agreement of the graders and is no missing verdict.
     age_days : float or None
         Age of the calibration.
     """
@@ -172,8 +161,7 @@ class GateEvidence:
     responses: Sequence[Hashable] | None = None
     systems: Sequence[Hashable] | None = None
     fingerprint_matches: bool | None = True
-    verdicts_valid: int | None = None
-    verdicts_total: int | None = None
+    asked: Sequence[bool] | None = None
     age_days: float | None = None
 
     def __post_init__(self) -> None:
@@ -182,16 +170,10 @@ class GateEvidence:
         n = len(self.judge)
         columns: dict[str, Any] = {f"graders[{name!r}]": column for name, column in self.graders.items()}
         columns |= {"clusters": self.clusters, "gold": self.gold}
-        columns |= {"responses": self.responses, "systems": self.systems}
+        columns |= {"responses": self.responses, "systems": self.systems, "asked": self.asked}
         for name, column in columns.items():
             if column is not None and len(column) != n:
                 raise ValueError(f"{name} and judge must have the same length, got {len(column)} and {n}")
-        if (self.verdicts_valid is None) != (self.verdicts_total is None):
-            raise ValueError("verdicts_valid and verdicts_total must be given together")
-        if self.verdicts_valid is not None and not 0 <= self.verdicts_valid <= (self.verdicts_total or 0):
-            raise ValueError(
-                f"verdicts_valid must lie between 0 and verdicts_total, got {self.verdicts_valid!r}"
-            )
         if self.gold_complete and self.gold is None:
             raise ValueError("gold must be given when gold_complete is true")
 
@@ -200,13 +182,13 @@ class GateEvidence:
         return DIMENSIONS[self.dimension]
 
     def valid_and_total(self) -> tuple[int, int]:
-        if self.verdicts_valid is not None and self.verdicts_total is not None:
-            return self.verdicts_valid, self.verdicts_total
-        judge = encode_labels(self.judge, self.rules.labels, "judge")
-        return int((judge >= 0).sum()), len(judge)
+        """How many of the targets that the judge was asked about have a valid verdict, and how many there are."""
+        valid = encode_labels(self.judge, self.rules.labels, "judge") >= 0
+        asked = np.ones_like(valid) if self.asked is None else np.asarray(self.asked, dtype=bool)
+        return int((valid & asked).sum()), int(asked.sum())
 
     def restricted_to(self, rows: Sequence[int]) -> "GateEvidence":
-        """The evidence of some rows only; verdict counts are then those of the rows."""
+        """The evidence of some rows only."""
 
         def pick(column: Any) -> Any:
             if column is None or isinstance(column, np.ndarray):
@@ -221,8 +203,7 @@ class GateEvidence:
             gold=pick(self.gold),
             responses=pick(self.responses),
             systems=pick(self.systems),
-            verdicts_valid=None,
-            verdicts_total=None,
+            asked=pick(self.asked),
         )
 
 
@@ -312,6 +293,4 @@ CONDITION_TITLES: Mapping[str, str] = {
     "non_inferiority": "The judge is no worse than a second person",
     "youden": "The judge separates positive from negative",
 }
-
-
 CONDITION_ORDER = tuple(CONDITION_TITLES)

@@ -17,7 +17,7 @@ NO_KEY = "not-needed"  # local servers take any key; the library insists on one
 CONNECT_SECONDS = 10.0
 DETAIL_CHARACTERS = 1000
 SECRET_CHARACTERS = 8  # a shorter key is a local server's placeholder, and may be a part of any word
-MOST_TOKENS = 10**9  # two calls of this many still fit a column of every database
+MOST_TOKENS = 10**7  # of one call; more is no count, and sums of such would not fit every database
 SCHEMA, OBJECT = "json_schema", "json_object"
 ABOUT_THE_FORMAT = ("response_format", "schema", "grammar", "structured output")
 

@@ -179,18 +179,24 @@ def test_an_old_calibration_is_stale():
 
 
 def test_too_many_failed_verdicts_are_insufficient():
-    decision = decide(agreeing(verdicts_valid=97, verdicts_total=100))
+    evidence = agreeing()
+    judge = [None] * 12 + list(evidence.judge[12:])
+    decision = decide(replace(evidence, judge=judge))
     assert decision.state == "INSUFFICIENT"
-    assert condition(decision, "valid_verdicts").value == 0.97
+    assert condition(decision, "valid_verdicts").value == pytest.approx(228 / 240)
     assert condition(decision, "human_agreement").passed is None
 
 
-def test_failed_verdicts_are_counted_from_the_labels():
-    evidence = agreeing()
-    judge = [None] * 12 + list(evidence.judge[12:])
-    assert condition(decide(replace(evidence, judge=judge)), "valid_verdicts").value == pytest.approx(
-        228 / 240
-    )
+def test_a_target_that_the_judge_was_not_asked_about_is_no_failed_verdict():
+    evidence = agreeing(systems=["loose"] * 120 + ["strict"] * 120)
+    asked = [row % 10 != 0 for row in range(240)]
+    judge = [label if ask else None for label, ask in zip(evidence.judge, asked, strict=True)]
+    spared = replace(evidence, judge=judge, asked=asked)
+    assert condition(decide(spared), "valid_verdicts").value == 1
+    assert condition(decide(spared), "targets").value == 216
+    for decision in decide_by_system(spared).values():
+        assert condition(decision, "valid_verdicts").value == 1
+        assert decision.state == "TRUSTED"
 
 
 def test_too_few_claims_say_how_many_are_missing():
@@ -288,6 +294,23 @@ def test_each_system_is_judged_with_fewer_targets():
     assert condition(decisions["strict"], "responses").passed is False
 
 
+def test_each_system_is_judged_by_its_own_graders():
+    evidence = agreeing(systems=["loose"] * 120 + ["strict"] * 120)
+    nobody = [None] * 120
+    labels = list(evidence.judge)
+    pairs = {
+        "one": labels[:120] + nobody,
+        "two": labels[:120] + nobody,
+        "three": nobody + labels[120:],
+        "four": nobody + labels[120:],
+    }
+    together = replace(evidence, graders=pairs)
+    assert "alpha" in condition(decide(together), "human_agreement").message
+    for decision in decide_by_system(together).values():
+        assert "kappa" in condition(decision, "human_agreement").message
+        assert decision.state == "TRUSTED"
+
+
 def test_a_missed_bar_with_a_good_estimate_says_how_many_more():
     assert "Too few to tell: about" in condition(decide(example()), "judge_agreement").message
 
@@ -308,7 +331,7 @@ def test_thresholds_are_settings():
         ({"dimension": "tone"}, "dimension"),
         ({"clusters": [1]}, "clusters"),
         ({"gold": ["supported"]}, "gold"),
-        ({"verdicts_valid": 3}, "verdicts_total"),
+        ({"asked": [True]}, "asked"),
         ({"judge": ["maybe"] * 240}, "judge"),
         ({"gold": None}, "gold"),
     ],

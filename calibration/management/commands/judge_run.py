@@ -5,7 +5,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from calibration.management.reporting import ReportingCommand, version_named
-from calibration.models import JudgeRun
+from calibration.models import Judge, JudgeRun
 from calibration.queries import progress_of, worker_seen
 from calibration.services import Refused, judge_named, resume_run, run_inline, start_run
 from calibration.work import concurrency_of, sweep
@@ -26,13 +26,14 @@ class Command(ReportingCommand):
         parser.add_argument("--retry-failed", action="store_true", help="with --resume: failed verdicts too")
         parser.add_argument("--dimension", action="append", choices=list(LABELS))
         parser.add_argument("--system-run", action="append", type=int, metavar="NUMBER")
-        parser.add_argument("--repeats", type=int, default=1)
+        parser.add_argument("--repeats", type=int, help="calls per target; 1 when not given")
         parser.add_argument("--no-cache", action="store_true", help="ask even what was answered before")
 
     def report(self, **options):
+        _refuse_words_without_effect(options)
         version = version_named(options["version"])
         try:
-            run = _resumed(version, options) if options["resume"] else _started(version, options)
+            run = _started(version, options) if options["resume"] is None else _resumed(version, options)
         except Refused as error:
             raise CommandError(str(error)) from error
         if options["wait"]:
@@ -80,21 +81,38 @@ class Command(ReportingCommand):
     def _work_here(self, run):
         """As many calls at a time as the judge allows; what dead workers held comes back first."""
         sweep()
-        extra = [threading.Thread(target=_work, args=[run]) for _ in range(concurrency_of(run) - 1)]
-        if run.judge.kind != run.judge.Kind.OPENAI:
-            extra = []
-        for thread in extra:
+        ending = threading.Event()
+        extra = concurrency_of(run) - 1 if run.judge.kind == Judge.Kind.OPENAI else 0
+        threads = [threading.Thread(target=_work, args=[run, ending]) for _ in range(extra)]
+        for thread in threads:
             thread.start()
-        run_inline(run=run)
-        for thread in extra:
-            thread.join()
+        try:
+            run_inline(run=run)
+        except BaseException:  # Ctrl-C above all: the other threads end their calls and take no more
+            ending.set()
+            raise
+        finally:
+            for thread in threads:
+                thread.join()
 
 
-def _work(run):
+def _work(run, ending):
     try:
-        run_inline(run=JudgeRun.objects.get(pk=run.pk))
+        run_inline(run=JudgeRun.objects.get(pk=run.pk), ending=ending.is_set)
     finally:
         connections.close_all()
+
+
+def _refuse_words_without_effect(options):
+    if options["resume"] is None:
+        if options["retry_failed"]:
+            raise CommandError("--retry-failed goes with --resume RUN.")
+        return
+    of_a_start = ["dimension", "system_run", "no_cache"]
+    given = [name for name in of_a_start if options[name]] + ["repeats"] * (options["repeats"] is not None)
+    if given:
+        word = given[0].replace("_", "-")
+        raise CommandError(f"--{word} belongs to the start of a run; --resume goes on as it was started.")
 
 
 def _started(version, options):
@@ -111,7 +129,7 @@ def _started(version, options):
         version=version,
         system_runs=system_runs,
         dimensions=options["dimension"],
-        repeats=options["repeats"],
+        repeats=1 if options["repeats"] is None else options["repeats"],
         use_cache=not options["no_cache"],
     )
 

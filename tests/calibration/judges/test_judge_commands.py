@@ -2,12 +2,15 @@
 
 import io
 import json
+import time
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from calibration.models import Judge, JudgeRun
+from calibration.management.commands import judge_run
+from calibration.models import Judge, JudgeRun, Verdict
 from calibration.services import start_run, stop_run
+from tests.calibration.judges.conftest import make_version
 
 
 def command(*arguments):
@@ -61,6 +64,32 @@ def test_judge_run_resume_retries_failures_on_request(judge, version, server):
     assert JudgeRun.objects.count() == 1
 
 
+@pytest.mark.django_db(transaction=True)
+def test_judge_run_that_is_interrupted_ends_its_calls_and_takes_no_more(judge, version, server, monkeypatch):
+    make_version(version.evalset, number=2, responses=30)
+    server.default, server.delay = "slow", 0.05
+
+    def interrupted(*, run):
+        deadline = time.monotonic() + 20
+        while not server.calls and time.monotonic() < deadline:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    work_on = judge_run.run_inline
+    monkeypatch.setattr(
+        judge_run,
+        "run_inline",
+        lambda **given: work_on(**given) if "ending" in given else interrupted(**given),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        call_command("judge_run", "roles@2", "--judge", "fake", "--wait", stderr=io.StringIO())
+    run = JudgeRun.objects.get()
+    assert run.state == JudgeRun.State.RUNNING
+    finished = run.verdicts.filter(state=Verdict.State.VALID).count()
+    assert 0 < finished == server.calls < 90
+    assert run.verdicts.filter(state=Verdict.State.PENDING).count() == 90 - finished
+
+
 @pytest.mark.django_db
 def test_judge_run_of_chosen_dimensions_and_systems(judge, version):
     result, _words = command(
@@ -76,6 +105,11 @@ def test_judge_run_of_chosen_dimensions_and_systems(judge, version):
         (["--judge", "nobody"], "no judge named 'nobody'"),
         ([], "Name the judge with --judge"),
         (["--resume", "9"], "no judge run 9"),
+        (["--resume", "0"], "no judge run 0"),
+        (["--resume", "0", "--judge", "fake"], "no judge run 0"),
+        (["--resume", "1", "--repeats", "2"], "--repeats belongs to the start of a run"),
+        (["--resume", "1", "--no-cache"], "--no-cache belongs to the start of a run"),
+        (["--judge", "fake", "--retry-failed"], "--retry-failed goes with --resume RUN"),
         (["--judge", "fake", "--system-run", "7"], "no system run 7"),
         (["--judge", "lexical-baseline", "--dimension", "abstention"], "cannot judge abstention"),
         (["--judge", "fake", "--repeats", "0"], "from 1 to 20"),

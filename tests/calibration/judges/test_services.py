@@ -76,6 +76,12 @@ def test_start_run_makes_a_pending_verdict_per_target_dimension_and_repeat(judge
     }
 
 
+def test_a_dimension_that_is_named_twice_is_judged_and_shown_once(judge, version):
+    run = start_run(judge=judge, version=version, dimensions=["abstention", "abstention"])
+    assert run.dimensions == ["abstention"]
+    assert states_of(run) == {"pending": 3}
+
+
 def test_an_empty_response_has_no_abstention_and_a_split_claim_is_judged_by_its_parts(judge, version):
     empty_run = SystemRun.objects.create(version=version, system=version.runs.get().system, number=2)
     response = Response.objects.create(
@@ -425,6 +431,25 @@ def test_retrying_failures_leaves_the_valid_verdicts_alone(judge, version, serve
     run_inline(run=run)
     assert before <= set(run.verdicts.values_list("pk", "updated_at"))
     assert server.calls == 10
+
+
+def test_a_retry_that_gets_no_answer_keeps_nothing_of_the_earlier_one_but_its_cost(
+    judge, version, server, no_waiting
+):
+    server.default = "off_menu"
+    run = run_inline(run=start_run(judge=judge, version=version, dimensions=["abstention"]))
+    server.default = "unauthorized"
+    services.resume_run(run=run, retry_failed=True)
+    run_inline(run=run)
+    assert kinds_of(run) == {"rejected": 3}
+    for verdict in run.verdicts.all():
+        assert (verdict.raw_output, verdict.resolved_model, verdict.effective_parameters) == ("", "", {})
+        assert verdict.milliseconds is None
+    assert (progress_of(run).prompt_tokens, progress_of(run).completion_tokens) == (600, 60)
+    server.default = "good"
+    services.resume_run(run=run, retry_failed=True)
+    run_inline(run=run)
+    assert (progress_of(run).prompt_tokens, progress_of(run).completion_tokens) == (900, 90)
 
 
 def test_sweep_rings_only_for_what_is_due_and_leaves_room(judge, version, monkeypatch):
