@@ -182,7 +182,7 @@ class GateEvidence:
         return DIMENSIONS[self.dimension]
 
     def valid_and_total(self) -> tuple[int, int]:
-        """How many of the targets that the judge was asked about have a valid verdict, and how many there are."""
+        """Valid verdicts among the targets that the judge was asked about, and how many those are."""
         valid = encode_labels(self.judge, self.rules.labels, "judge") >= 0
         asked = np.ones_like(valid) if self.asked is None else np.asarray(self.asked, dtype=bool)
         return int((valid & asked).sum()), int(asked.sum())
