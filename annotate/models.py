@@ -6,23 +6,32 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from evalsets.labels import ABSTENTION, GROUNDING
-from evalsets.models import Claim, EvalSet, EvalSetVersion, Response, SystemRun
+from evalsets.models import Claim, EvalSet, EvalSetVersion, Passage, Response, SystemRun
 
-LABEL_FITS_DIMENSION = Q(dimension="grounding", claim__isnull=False, label__in=GROUNDING) | Q(
-    dimension="abstention", claim__isnull=True, label__in=ABSTENTION
+LABEL_FITS_DIMENSION = (
+    Q(dimension="grounding", claim__isnull=False, passage__isnull=True, label__in=GROUNDING)
+    | Q(dimension="abstention", claim__isnull=True, passage__isnull=True, label__in=ABSTENTION)
+    # The labels of an optional dimension are data of its rubric version.
+    | (~Q(dimension__in=["grounding", "abstention"]) & ~Q(label=""))
 )
 
 
 def one_per_target(name, *fields):
-    """A unique constraint over a target; NULL claims are not equal to each other, hence two partial ones."""
+    """A unique constraint over a target; NULLs are not equal to each other, hence four partial ones."""
+    kinds = {
+        "claim": (["claim"], Q(claim__isnull=False, passage__isnull=True)),
+        "response": (["response"], Q(claim__isnull=True, passage__isnull=True)),
+        "passage": (["passage"], Q(claim__isnull=True, passage__isnull=False)),
+        "citation": (["claim", "passage"], Q(claim__isnull=False, passage__isnull=False)),
+    }
     return [
-        models.UniqueConstraint(
-            fields=[*fields, "claim"], condition=Q(claim__isnull=False), name=f"{name}_once_per_claim"
-        ),
-        models.UniqueConstraint(
-            fields=[*fields, "response"], condition=Q(claim__isnull=True), name=f"{name}_once_per_response"
-        ),
+        models.UniqueConstraint(fields=[*fields, *more], condition=condition, name=f"{name}_once_per_{kind}")
+        for kind, (more, condition) in kinds.items()
     ]
+
+
+def passage_of_target():
+    return models.ForeignKey(Passage, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
 
 
 class Grader(models.Model):
@@ -86,13 +95,24 @@ class RubricVersion(models.Model):
 
 
 class Dimension(models.Model):
-    """One question asked of a target. `labels`, in order: {name, key, definition, examples: [text, text]}."""
+    """One question asked of a target. `labels`, in order: {name, key, definition, examples: [text, text]}.
+
+    `asked_when` names an earlier dimension of the same claim or response and the labels after which this one is
+    asked: {dimension, labels}. Null: it is always asked.
+    """
+
+    class Target(models.TextChoices):
+        CLAIM = "claim", _("claim")
+        RESPONSE = "response", _("response")
+        PASSAGE = "passage", _("passage")
+        CITATION = "citation", _("citation")  # a claim with one of the passages it cites
 
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="dimensions")
     name = models.CharField(max_length=30)
-    target = models.CharField(max_length=10, choices=[("claim", _("claim")), ("response", _("response"))])
+    target = models.CharField(max_length=10, choices=Target.choices)
     question = models.TextField()
     labels = models.JSONField()
+    asked_when = models.JSONField(null=True, blank=True)
     position = models.PositiveIntegerField(default=1)
 
     class Meta:
@@ -101,6 +121,49 @@ class Dimension(models.Model):
 
     def __str__(self):
         return self.name
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        return tuple(label["name"] for label in self.labels)
+
+
+class WarmUpCase(models.Model):
+    """A known case that a grader labels, and sees explained, before a round with this rubric counts."""
+
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="warm_up_cases")
+    position = models.PositiveIntegerField()
+    dimension = models.CharField(max_length=30)
+    question = models.TextField(blank=True)
+    passages = models.JSONField(default=list)  # texts, in rank order
+    response = models.TextField()
+    claim = models.TextField(blank=True)  # empty where the dimension asks of the response
+    label = models.CharField(max_length=30)
+    explanation = models.TextField()
+
+    class Meta:
+        ordering = ["rubric_version", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["rubric_version", "position"], name="warm_up_position_once")
+        ]
+
+    def __str__(self):
+        return f"{self.dimension}: {self.label}"
+
+
+class WarmUpAnswer(models.Model):
+    """What a grader said of a case, once; the explanation is shown after it."""
+
+    case = models.ForeignKey(WarmUpCase, on_delete=models.PROTECT, related_name="answers")
+    grader = models.ForeignKey(Grader, on_delete=models.PROTECT, related_name="warm_up_answers")
+    label = models.CharField(max_length=30)
+    milliseconds = models.PositiveIntegerField(null=True, blank=True)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["case", "grader"], name="warm_up_answer_once")]
+
+    def __str__(self):
+        return self.label
 
 
 class Round(models.Model):
@@ -114,6 +177,12 @@ class Round(models.Model):
         PAUSED = "paused", _("paused")
         CLOSED = "closed", _("closed")
 
+    class Overlap(models.TextChoices):
+        ALL = "all", _("every response")
+        FIRST = "first", _("the first responses of the set")
+        RANDOM = "random", _("responses drawn at random")
+        SHARE = "share", _("a share of every stratum, drawn at random")
+
     version = models.ForeignKey(EvalSetVersion, on_delete=models.PROTECT, related_name="rounds")
     number = models.PositiveIntegerField()
     kind = models.CharField(max_length=12, choices=Kind.choices, default=Kind.FIRST)
@@ -121,6 +190,16 @@ class Round(models.Model):
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="rounds")
     runs = models.ManyToManyField(SystemRun, related_name="rounds")
     overlap = models.PositiveIntegerField(null=True)  # how many responses are graded twice; null: all
+    overlap_kind = models.CharField(max_length=6, choices=Overlap.choices, default=Overlap.RANDOM)
+    overlap_share = models.FloatField(null=True, blank=True)  # asked for of every stratum; 0 to 1
+    stratum = models.CharField(max_length=200, blank=True)  # the stratum that a share was drawn by
+    graders_each = models.PositiveSmallIntegerField(
+        null=True, blank=True
+    )  # of an overlapping response; null: all
+    warm_up = models.BooleanField(default=False)
+    second_look_of = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="second_looks"
+    )
     seed = models.BigIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
@@ -134,6 +213,22 @@ class Round(models.Model):
 
     def __str__(self):
         return f"{self.version} round {self.number}"
+
+
+class SecondLookTarget(models.Model):
+    """A target drawn for a second look; the rest of its response is not asked again."""
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="drawn")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="+")
+    claim = models.ForeignKey(Claim, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    passage = passage_of_target()
+    dimension = models.CharField(max_length=30)
+
+    class Meta:
+        constraints = one_per_target("drawn", "round", "dimension")
+
+    def __str__(self):
+        return self.dimension
 
 
 class Assignment(models.Model):
@@ -172,10 +267,12 @@ class Annotation(models.Model):
     claim = models.ForeignKey(
         Claim, on_delete=models.PROTECT, null=True, blank=True, related_name="annotations"
     )
+    passage = passage_of_target()
     dimension = models.CharField(max_length=30)
     grader = models.ForeignKey(Grader, on_delete=models.PROTECT, related_name="annotations")
     label = models.CharField(max_length=30)
     note = models.TextField(blank=True)
+    evidence = models.JSONField(default=list, blank=True)  # ranks of the passages that decided it
     milliseconds = models.PositiveIntegerField(null=True, blank=True)  # time on this target before the key
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -204,11 +301,13 @@ class AnnotationEvent(models.Model):
     round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="events")
     response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="+")
     claim = models.ForeignKey(Claim, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    passage = passage_of_target()
     dimension = models.CharField(max_length=30)
     grader = models.ForeignKey(Grader, on_delete=models.PROTECT, related_name="events")
     action = models.CharField(max_length=12, choices=Action.choices)
     label = models.CharField(max_length=30)
     note = models.TextField(blank=True)
+    evidence = models.JSONField(default=list, blank=True)
     milliseconds = models.PositiveIntegerField(null=True, blank=True)
     key = models.UUIDField(null=True, blank=True)
     at = models.DateTimeField(auto_now_add=True)
@@ -252,7 +351,18 @@ class Flag(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        constraints = one_per_target("flag", "round", "grader")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["round", "grader", "claim"],
+                condition=Q(claim__isnull=False),
+                name="flag_once_per_claim",
+            ),
+            models.UniqueConstraint(
+                fields=["round", "grader", "response"],
+                condition=Q(claim__isnull=True),
+                name="flag_once_per_response",
+            ),
+        ]
 
     def __str__(self):
         return self.note
@@ -306,6 +416,7 @@ class Adjudication(models.Model):
     claim = models.ForeignKey(
         Claim, on_delete=models.PROTECT, null=True, blank=True, related_name="adjudications"
     )
+    passage = passage_of_target()
     dimension = models.CharField(max_length=30)
     label = models.CharField(max_length=30)
     reason = models.CharField(max_length=24, choices=Reason.choices)
@@ -325,6 +436,108 @@ class Adjudication(models.Model):
         return f"{self.dimension}: {self.label}"
 
 
+class Opening(models.Model):
+    """The lead has opened this response for adjudication: from here on its labels are final."""
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="openings")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="+")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["round", "response"], name="opening_once")]
+
+    def __str__(self):
+        return f"{self.response}: {self.by}"
+
+
+class RubricTask(models.Model):
+    """Something the rubric should say, noted while adjudicating; settled by a later rubric version."""
+
+    rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, related_name="tasks")
+    adjudication = models.OneToOneField(
+        Adjudication, on_delete=models.PROTECT, null=True, blank=True, related_name="rubric_task"
+    )
+    text = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    settled_in = models.ForeignKey(
+        RubricVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="settled_tasks"
+    )
+    dismissed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self):
+        return self.text[:80]
+
+
+class AuditSample(models.Model):
+    """Responses drawn to check how their claims were extracted."""
+
+    version = models.ForeignKey(EvalSetVersion, on_delete=models.PROTECT, related_name="audit_samples")
+    number = models.PositiveIntegerField()
+    runs = models.ManyToManyField(SystemRun, related_name="audit_samples")
+    seed = models.BigIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        ordering = ["version", "number"]
+        constraints = [models.UniqueConstraint(fields=["version", "number"], name="audit_sample_once")]
+
+    def __str__(self):
+        return f"{self.version} audit {self.number}"
+
+
+class AuditedResponse(models.Model):
+    """One response of the sample: `missing` counts what its claims leave out; null until it was looked at."""
+
+    sample = models.ForeignKey(AuditSample, on_delete=models.PROTECT, related_name="responses")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="audits")
+    position = models.PositiveIntegerField()
+    missing = models.PositiveIntegerField(null=True, blank=True)
+    note = models.TextField(blank=True)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    done_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["sample", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["sample", "response"], name="audited_response_once"),
+            models.CheckConstraint(
+                condition=Q(done_at__isnull=True, missing__isnull=True)
+                | Q(done_at__isnull=False, missing__isnull=False),
+                name="audited_response_done_has_count",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.sample}: {self.response}"
+
+
+class ClaimAudit(models.Model):
+    """How well one claim was extracted from its response."""
+
+    class Mark(models.TextChoices):
+        WELL_SPLIT = "well_split", _("well split")
+        BADLY_SPLIT = "badly_split", _("badly split")
+        NOT_IN_RESPONSE = "not_in_response", _("not in the response")
+
+    audited = models.ForeignKey(AuditedResponse, on_delete=models.PROTECT, related_name="claims")
+    claim = models.ForeignKey(Claim, on_delete=models.PROTECT, related_name="audits")
+    mark = models.CharField(max_length=16, choices=Mark.choices)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["audited", "claim"], name="claim_audit_once")]
+
+    def __str__(self):
+        return self.mark
+
+
 class GoldLabel(models.Model):
     """What holds after agreement or adjudication; written in the transaction that settles the target."""
 
@@ -336,6 +549,7 @@ class GoldLabel(models.Model):
     round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="gold")
     response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="gold")
     claim = models.ForeignKey(Claim, on_delete=models.PROTECT, null=True, blank=True, related_name="gold")
+    passage = passage_of_target()
     dimension = models.CharField(max_length=30)
     label = models.CharField(max_length=30)
     source = models.CharField(max_length=12, choices=Source.choices)

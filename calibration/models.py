@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from annotate.models import Round, RubricVersion, one_per_target
+from annotate.models import Round, RubricVersion, one_per_target, passage_of_target
 from evalsets.labels import ABSTENTION, GROUNDING
 from evalsets.models import Claim, EvalSet, EvalSetVersion, Response, SystemRun
 
@@ -89,8 +89,10 @@ class JudgeRun(models.Model):
         return f"{self.judge} run {self.number}"
 
 
-VERDICT_LABEL_FITS = Q(dimension="grounding", claim__isnull=False, label__in=("", *GROUNDING)) | Q(
-    dimension="abstention", claim__isnull=True, label__in=("", *ABSTENTION)
+VERDICT_LABEL_FITS = (
+    Q(dimension="grounding", claim__isnull=False, passage__isnull=True, label__in=("", *GROUNDING))
+    | Q(dimension="abstention", claim__isnull=True, passage__isnull=True, label__in=("", *ABSTENTION))
+    | ~Q(dimension__in=["grounding", "abstention"])
 )
 
 
@@ -119,6 +121,7 @@ class Verdict(models.Model):
     run = models.ForeignKey(JudgeRun, on_delete=models.PROTECT, related_name="verdicts")
     response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="verdicts")
     claim = models.ForeignKey(Claim, on_delete=models.PROTECT, null=True, blank=True, related_name="verdicts")
+    passage = passage_of_target()
     dimension = models.CharField(max_length=30)
     run_index = models.PositiveSmallIntegerField(default=1)
     state = models.CharField(max_length=8, choices=State.choices, default=State.PENDING)
