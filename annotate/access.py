@@ -101,6 +101,7 @@ def own_assignment(person, round_id, assignment_id) -> Assignment:
 
 @dataclass(frozen=True)
 class ShownPassage:
+    pk: int
     rank: int
     title: str
     text: str
@@ -128,8 +129,8 @@ class ShownResponse:
 
 def shown_to_grader(assignment: Assignment) -> ShownResponse:
     response, item = assignment.response, assignment.response.item
-    passages = list(response.passages.values_list("rank", "passage_id", "title", "document", "text"))
-    rank_of = {passage_id: rank for rank, passage_id, *_rest in passages}
+    passages = list(response.passages.values_list("pk", "rank", "passage_id", "title", "document", "text"))
+    rank_of = {passage_id: rank for _pk, rank, passage_id, *_rest in passages}
     return ShownResponse(
         question=item.question,
         text=response.text,
@@ -140,7 +141,8 @@ def shown_to_grader(assignment: Assignment) -> ShownResponse:
             )
         ),
         passages=tuple(
-            ShownPassage(rank, title or document or "", text) for rank, _id, title, document, text in passages
+            ShownPassage(pk, rank, title or document or "", text)
+            for pk, rank, _id, title, document, text in passages
         ),
         reference_answer=item.reference_answer if assignment.round.rubric_version.reference_based else None,
     )

@@ -16,12 +16,28 @@ class TargetForm(forms.Form):
 
     assignment = forms.IntegerField(min_value=1)
     claim = forms.IntegerField(min_value=1, required=False)
+    passage = forms.IntegerField(min_value=1, required=False)
 
 
 class LabelForm(TargetForm):
+    dimension = forms.CharField(max_length=30, required=False)
     label = forms.CharField(max_length=30)
+    note = forms.CharField(max_length=MAX_TEXT, required=False, strip=False)
+    evidence = forms.CharField(max_length=2000, required=False)  # ranks of passages, with commas between
     milliseconds = forms.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
     key = forms.UUIDField(required=False)
+
+    def clean(self):
+        data = super().clean()
+        # A form that names no dimension is about the one that every rubric has.
+        data["dimension"] = data.get("dimension") or ("grounding" if data.get("claim") else "abstention")
+        return data
+
+    def clean_evidence(self):
+        ranks = [rank.strip() for rank in self.cleaned_data["evidence"].split(",") if rank.strip()]
+        if not all(rank.isdecimal() and len(rank) < 10 for rank in ranks):
+            raise forms.ValidationError(_("Evidence names passages by their number."))
+        return [int(rank) for rank in ranks]
 
 
 class TakeBackForm(forms.Form):
@@ -134,7 +150,7 @@ class AdjudicationForm(forms.Form):
 
     def __init__(self, *args, dimension, **kwargs):
         super().__init__(*args, **kwargs)
-        self.fields["label"].choices = [(label, label) for label in LABELS[dimension]]
+        self.fields["label"].choices = [(label, label) for label in dimension.label_names]
 
 
 class SplitDecisionForm(forms.Form):

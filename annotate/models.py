@@ -97,8 +97,8 @@ class RubricVersion(models.Model):
 class Dimension(models.Model):
     """One question asked of a target. `labels`, in order: {name, key, definition, examples: [text, text]}.
 
-    `asked_when` names an earlier dimension of the same claim or response and the labels after which this one is
-    asked: {dimension, labels}. Null: it is always asked.
+    `asked_when` names an earlier dimension of the same claim or response and the labels after which this one
+    is asked: {dimension, labels}. Null: it is always asked.
     """
 
     class Target(models.TextChoices):

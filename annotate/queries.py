@@ -10,6 +10,9 @@ from django.db.models.functions import Left
 from django.utils.translation import gettext_lazy as _
 
 from annotate.access import ShownClaim, ShownPassage, ShownResponse, shown_to_grader
+from annotate.asking import Material, Place, asked
+from annotate.material import PLACE as WITHIN
+from annotate.material import as_questions, drawn_of, labels_given
 from annotate.models import (
     Adjudication,
     Annotation,
@@ -52,8 +55,9 @@ class ShownTarget:
     """One thing to label on the screen, with what this grader has said about it so far."""
 
     dimension: Dimension
-    number: int  # among the claims; 0 for the whole response
+    number: int  # among the claims; 0 for the whole response and its passages
     claim: ShownClaim | None
+    passage: ShownPassage | None = None
     label: str = ""
     former: str = ""  # the label taken back
     flag: Flag | None = None
@@ -62,7 +66,16 @@ class ShownTarget:
     @property
     def key(self) -> str:
         """How a link names it."""
-        return str(self.claim.pk) if self.claim else "response"
+        return target_key(
+            self.dimension.name,
+            self.claim.pk if self.claim else None,
+            self.passage.pk if self.passage else None,
+        )
+
+
+def target_key(dimension: str, claim_id: int | None, passage_id: int | None) -> str:
+    """Names a target within its response; the dimension may be left out, and is then the first one."""
+    return "-".join([dimension, str(claim_id or ""), str(passage_id or "")])
 
 
 @dataclass
@@ -160,7 +173,7 @@ def screen_of(assignment: Assignment, target: str = "") -> Screen:
     """The screen for one own assignment, at the named target or at the first that has no label."""
     response = shown_to_grader(assignment)
     targets = _targets(assignment, response)
-    current = next((t for t in targets if target and t.key == target), None)
+    current = next((t for t in targets if target and t.key.endswith(target)), None)
     current = current or next((t for t in targets if not t.label), targets[-1])
     return Screen(
         assignment=assignment,
@@ -173,44 +186,61 @@ def screen_of(assignment: Assignment, target: str = "") -> Screen:
 
 
 def _targets(assignment: Assignment, response: ShownResponse) -> list[ShownTarget]:
-    own = {
-        "round": assignment.round,
-        "grader": assignment.grader_id,
-        "response": assignment.response_id,
-    }
-    labels = {(a.dimension, a.claim_id): a.label for a in Annotation.objects.filter(**own)}
+    round, grader = assignment.round, assignment.grader_id
+    own = {"round": round, "grader": grader, "response": assignment.response_id}
+    labels = labels_given(round, grader, assignment.response_id)
     taken_back = AnnotationEvent.objects.filter(**own, action=AnnotationEvent.Action.TAKEN_BACK)
-    former = {(e.dimension, e.claim_id): e.label for e in taken_back}
+    former = {Place(*place): label for *place, label in taken_back.values_list(*WITHIN, "label")}
     flags = {flag.claim_id: flag for flag in Flag.objects.filter(**own)}
     splits = {
         split.claim_id: split
         for split in ClaimSplit.objects.filter(
-            round=assignment.round, grader=assignment.grader_id, claim__response=assignment.response_id
+            round=round, grader=grader, claim__response=assignment.response_id
         )
     }
-    dimensions = {d.name: d for d in assignment.round.rubric_version.dimensions.all()}
-    made = []
-    if "grounding" in dimensions:
-        made += [
-            ShownTarget(dimensions["grounding"], number, claim)
-            for number, claim in enumerate(response.claims, start=1)
-        ]
-    if "abstention" in dimensions and not response.is_empty:
-        made.append(ShownTarget(dimensions["abstention"], 0, None))
-    for target in made:
-        claim_id = target.claim.pk if target.claim else None
-        place = target.dimension.name, claim_id
-        target.label, target.former = labels.get(place, ""), former.get(place, "")
-        target.flag, target.split = flags.get(claim_id), splits.get(claim_id)
-    return made
+    dimensions = {dimension.name: dimension for dimension in round.rubric_version.dimensions.all()}
+    claims = {claim.pk: (number, claim) for number, claim in enumerate(response.claims, start=1)}
+    passages = {passage.pk: passage for passage in response.passages}
+    drawn = drawn_of(round, assignment.response_id)
+    places = asked(as_questions(list(dimensions.values())), _material(response), labels, drawn)
+    return [
+        ShownTarget(
+            dimension=dimensions[place.dimension],
+            number=claims[place.claim][0] if place.claim else 0,
+            claim=claims[place.claim][1] if place.claim else None,
+            passage=passages[place.passage] if place.passage else None,
+            label=labels.get(place, ""),
+            former=former.get(place, ""),
+            flag=flags.get(place.claim),
+            split=splits.get(place.claim) if place.claim else None,
+        )
+        for place in places
+    ]
+
+
+def _material(response: ShownResponse) -> Material:
+    pk_of = {passage.rank: passage.pk for passage in response.passages}
+    return Material(
+        claims={claim.pk: [pk_of[rank] for rank in sorted(claim.cites)] for claim in response.claims},
+        passages=list(pk_of.values()),
+        is_empty=response.is_empty,
+    )
 
 
 def recent_labels(round: Round, grader: Grader, limit: int = 10) -> list[Annotation]:
-    """The grader's own latest labels, each with its assignment's id as `assignment_id`."""
+    """The grader's own latest labels, each with its `assignment_id` and its `target_key` for a link."""
     recent = list(
         Annotation.objects.filter(round=round, grader=grader)
         .select_related("claim", "response__item")
-        .only("label", "dimension", "response_id", "claim__text", "response__item__question", "updated_at")
+        .only(
+            "label",
+            "dimension",
+            "response_id",
+            "passage_id",
+            "claim__text",
+            "response__item__question",
+            "updated_at",
+        )
         .order_by("-updated_at")[:limit]
     )
     assignments = Assignment.objects.filter(
@@ -219,6 +249,7 @@ def recent_labels(round: Round, grader: Grader, limit: int = 10) -> list[Annotat
     assignment_of = dict(assignments.values_list("response_id", "pk"))
     for annotation in recent:
         annotation.assignment_id = assignment_of[annotation.response_id]
+        annotation.target_key = target_key(annotation.dimension, annotation.claim_id, annotation.passage_id)
     return recent
 
 

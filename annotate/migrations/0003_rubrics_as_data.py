@@ -6,392 +6,680 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('annotate', '0002_unblinding'),
-        ('evalsets', '0001_initial'),
+        ("annotate", "0002_unblinding"),
+        ("evalsets", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='AuditedResponse',
+            name="AuditedResponse",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveIntegerField()),
-                ('missing', models.PositiveIntegerField(blank=True, null=True)),
-                ('note', models.TextField(blank=True)),
-                ('done_at', models.DateTimeField(blank=True, null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("position", models.PositiveIntegerField()),
+                ("missing", models.PositiveIntegerField(blank=True, null=True)),
+                ("note", models.TextField(blank=True)),
+                ("done_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={
-                'ordering': ['sample', 'position'],
+                "ordering": ["sample", "position"],
             },
         ),
         migrations.CreateModel(
-            name='AuditSample',
+            name="AuditSample",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('seed', models.BigIntegerField()),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                ("seed", models.BigIntegerField()),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'ordering': ['version', 'number'],
+                "ordering": ["version", "number"],
             },
         ),
         migrations.CreateModel(
-            name='ClaimAudit',
+            name="ClaimAudit",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('mark', models.CharField(choices=[('well_split', 'well split'), ('badly_split', 'badly split'), ('not_in_response', 'not in the response')], max_length=16)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "mark",
+                    models.CharField(
+                        choices=[
+                            ("well_split", "well split"),
+                            ("badly_split", "badly split"),
+                            ("not_in_response", "not in the response"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Opening',
+            name="Opening",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField(auto_now_add=True)),
             ],
         ),
         migrations.CreateModel(
-            name='RubricTask',
+            name="RubricTask",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('text', models.TextField(blank=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('dismissed_at', models.DateTimeField(blank=True, null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("text", models.TextField(blank=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("dismissed_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.CreateModel(
-            name='SecondLookTarget',
+            name="SecondLookTarget",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('dimension', models.CharField(max_length=30)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("dimension", models.CharField(max_length=30)),
             ],
         ),
         migrations.CreateModel(
-            name='WarmUpAnswer',
+            name="WarmUpAnswer",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('label', models.CharField(max_length=30)),
-                ('milliseconds', models.PositiveIntegerField(blank=True, null=True)),
-                ('at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("label", models.CharField(max_length=30)),
+                ("milliseconds", models.PositiveIntegerField(blank=True, null=True)),
+                ("at", models.DateTimeField(auto_now_add=True)),
             ],
         ),
         migrations.CreateModel(
-            name='WarmUpCase',
+            name="WarmUpCase",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveIntegerField()),
-                ('dimension', models.CharField(max_length=30)),
-                ('question', models.TextField(blank=True)),
-                ('passages', models.JSONField(default=list)),
-                ('response', models.TextField()),
-                ('claim', models.TextField(blank=True)),
-                ('label', models.CharField(max_length=30)),
-                ('explanation', models.TextField()),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("position", models.PositiveIntegerField()),
+                ("dimension", models.CharField(max_length=30)),
+                ("question", models.TextField(blank=True)),
+                ("passages", models.JSONField(default=list)),
+                ("response", models.TextField()),
+                ("claim", models.TextField(blank=True)),
+                ("label", models.CharField(max_length=30)),
+                ("explanation", models.TextField()),
             ],
             options={
-                'ordering': ['rubric_version', 'position'],
+                "ordering": ["rubric_version", "position"],
             },
         ),
         migrations.RemoveConstraint(
-            model_name='adjudication',
-            name='adjudication_label_fits',
+            model_name="adjudication",
+            name="adjudication_label_fits",
         ),
         migrations.RemoveConstraint(
-            model_name='annotation',
-            name='annotation_once_per_claim',
+            model_name="annotation",
+            name="annotation_once_per_claim",
         ),
         migrations.RemoveConstraint(
-            model_name='annotation',
-            name='annotation_once_per_response',
+            model_name="annotation",
+            name="annotation_once_per_response",
         ),
         migrations.RemoveConstraint(
-            model_name='annotation',
-            name='annotation_label_fits',
+            model_name="annotation",
+            name="annotation_label_fits",
         ),
         migrations.RemoveConstraint(
-            model_name='goldlabel',
-            name='gold_once_per_claim',
+            model_name="goldlabel",
+            name="gold_once_per_claim",
         ),
         migrations.RemoveConstraint(
-            model_name='goldlabel',
-            name='gold_once_per_response',
+            model_name="goldlabel",
+            name="gold_once_per_response",
         ),
         migrations.RemoveConstraint(
-            model_name='goldlabel',
-            name='gold_label_fits',
+            model_name="goldlabel",
+            name="gold_label_fits",
         ),
         migrations.AddField(
-            model_name='adjudication',
-            name='passage',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evalsets.passage'),
+            model_name="adjudication",
+            name="passage",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="evalsets.passage",
+            ),
         ),
         migrations.AddField(
-            model_name='annotation',
-            name='evidence',
+            model_name="annotation",
+            name="evidence",
             field=models.JSONField(blank=True, default=list),
         ),
         migrations.AddField(
-            model_name='annotation',
-            name='passage',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evalsets.passage'),
+            model_name="annotation",
+            name="passage",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="evalsets.passage",
+            ),
         ),
         migrations.AddField(
-            model_name='annotationevent',
-            name='evidence',
+            model_name="annotationevent",
+            name="evidence",
             field=models.JSONField(blank=True, default=list),
         ),
         migrations.AddField(
-            model_name='annotationevent',
-            name='passage',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evalsets.passage'),
+            model_name="annotationevent",
+            name="passage",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="evalsets.passage",
+            ),
         ),
         migrations.AddField(
-            model_name='dimension',
-            name='asked_when',
+            model_name="dimension",
+            name="asked_when",
             field=models.JSONField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='goldlabel',
-            name='passage',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evalsets.passage'),
+            model_name="goldlabel",
+            name="passage",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="evalsets.passage",
+            ),
         ),
         migrations.AddField(
-            model_name='round',
-            name='graders_each',
+            model_name="round",
+            name="graders_each",
             field=models.PositiveSmallIntegerField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='round',
-            name='overlap_kind',
-            field=models.CharField(choices=[('all', 'every response'), ('first', 'the first responses of the set'), ('random', 'responses drawn at random'), ('share', 'a share of every stratum, drawn at random')], default='random', max_length=6),
+            model_name="round",
+            name="overlap_kind",
+            field=models.CharField(
+                choices=[
+                    ("all", "every response"),
+                    ("first", "the first responses of the set"),
+                    ("random", "responses drawn at random"),
+                    ("share", "a share of every stratum, drawn at random"),
+                ],
+                default="random",
+                max_length=6,
+            ),
         ),
         migrations.AddField(
-            model_name='round',
-            name='overlap_share',
+            model_name="round",
+            name="overlap_share",
             field=models.FloatField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='round',
-            name='second_look_of',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='second_looks', to='annotate.round'),
+            model_name="round",
+            name="second_look_of",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="second_looks",
+                to="annotate.round",
+            ),
         ),
         migrations.AddField(
-            model_name='round',
-            name='stratum',
+            model_name="round",
+            name="stratum",
             field=models.CharField(blank=True, max_length=200),
         ),
         migrations.AddField(
-            model_name='round',
-            name='warm_up',
+            model_name="round",
+            name="warm_up",
             field=models.BooleanField(default=False),
         ),
         migrations.AlterField(
-            model_name='dimension',
-            name='target',
-            field=models.CharField(choices=[('claim', 'claim'), ('response', 'response'), ('passage', 'passage'), ('citation', 'citation')], max_length=10),
+            model_name="dimension",
+            name="target",
+            field=models.CharField(
+                choices=[
+                    ("claim", "claim"),
+                    ("response", "response"),
+                    ("passage", "passage"),
+                    ("citation", "citation"),
+                ],
+                max_length=10,
+            ),
         ),
         migrations.AddConstraint(
-            model_name='adjudication',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('claim__isnull', False), ('dimension', 'grounding'), ('label__in', ('supported', 'contradicted', 'unsupported', 'unverifiable')), ('passage__isnull', True)), models.Q(('claim__isnull', True), ('dimension', 'abstention'), ('label__in', ('REFUSED', 'ANSWERED', 'CLARIFY')), ('passage__isnull', True)), models.Q(models.Q(('dimension__in', ['grounding', 'abstention']), _negated=True), models.Q(('label', ''), _negated=True)), _connector='OR'), name='adjudication_label_fits'),
+            model_name="adjudication",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("claim__isnull", False),
+                        ("dimension", "grounding"),
+                        ("label__in", ("supported", "contradicted", "unsupported", "unverifiable")),
+                        ("passage__isnull", True),
+                    ),
+                    models.Q(
+                        ("claim__isnull", True),
+                        ("dimension", "abstention"),
+                        ("label__in", ("REFUSED", "ANSWERED", "CLARIFY")),
+                        ("passage__isnull", True),
+                    ),
+                    models.Q(
+                        models.Q(("dimension__in", ["grounding", "abstention"]), _negated=True),
+                        models.Q(("label", ""), _negated=True),
+                    ),
+                    _connector="OR",
+                ),
+                name="adjudication_label_fits",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='annotation',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', False), ('passage__isnull', True)), fields=('round', 'dimension', 'grader', 'claim'), name='annotation_once_per_claim'),
+            model_name="annotation",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", False), ("passage__isnull", True)),
+                fields=("round", "dimension", "grader", "claim"),
+                name="annotation_once_per_claim",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='annotation',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', True), ('passage__isnull', True)), fields=('round', 'dimension', 'grader', 'response'), name='annotation_once_per_response'),
+            model_name="annotation",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", True), ("passage__isnull", True)),
+                fields=("round", "dimension", "grader", "response"),
+                name="annotation_once_per_response",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='annotation',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', True), ('passage__isnull', False)), fields=('round', 'dimension', 'grader', 'passage'), name='annotation_once_per_passage'),
+            model_name="annotation",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", True), ("passage__isnull", False)),
+                fields=("round", "dimension", "grader", "passage"),
+                name="annotation_once_per_passage",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='annotation',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', False), ('passage__isnull', False)), fields=('round', 'dimension', 'grader', 'claim', 'passage'), name='annotation_once_per_citation'),
+            model_name="annotation",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", False), ("passage__isnull", False)),
+                fields=("round", "dimension", "grader", "claim", "passage"),
+                name="annotation_once_per_citation",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='annotation',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('claim__isnull', False), ('dimension', 'grounding'), ('label__in', ('supported', 'contradicted', 'unsupported', 'unverifiable')), ('passage__isnull', True)), models.Q(('claim__isnull', True), ('dimension', 'abstention'), ('label__in', ('REFUSED', 'ANSWERED', 'CLARIFY')), ('passage__isnull', True)), models.Q(models.Q(('dimension__in', ['grounding', 'abstention']), _negated=True), models.Q(('label', ''), _negated=True)), _connector='OR'), name='annotation_label_fits'),
+            model_name="annotation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("claim__isnull", False),
+                        ("dimension", "grounding"),
+                        ("label__in", ("supported", "contradicted", "unsupported", "unverifiable")),
+                        ("passage__isnull", True),
+                    ),
+                    models.Q(
+                        ("claim__isnull", True),
+                        ("dimension", "abstention"),
+                        ("label__in", ("REFUSED", "ANSWERED", "CLARIFY")),
+                        ("passage__isnull", True),
+                    ),
+                    models.Q(
+                        models.Q(("dimension__in", ["grounding", "abstention"]), _negated=True),
+                        models.Q(("label", ""), _negated=True),
+                    ),
+                    _connector="OR",
+                ),
+                name="annotation_label_fits",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='goldlabel',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', False), ('passage__isnull', True)), fields=('round', 'dimension', 'claim'), name='gold_once_per_claim'),
+            model_name="goldlabel",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", False), ("passage__isnull", True)),
+                fields=("round", "dimension", "claim"),
+                name="gold_once_per_claim",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='goldlabel',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', True), ('passage__isnull', True)), fields=('round', 'dimension', 'response'), name='gold_once_per_response'),
+            model_name="goldlabel",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", True), ("passage__isnull", True)),
+                fields=("round", "dimension", "response"),
+                name="gold_once_per_response",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='goldlabel',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', True), ('passage__isnull', False)), fields=('round', 'dimension', 'passage'), name='gold_once_per_passage'),
+            model_name="goldlabel",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", True), ("passage__isnull", False)),
+                fields=("round", "dimension", "passage"),
+                name="gold_once_per_passage",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='goldlabel',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', False), ('passage__isnull', False)), fields=('round', 'dimension', 'claim', 'passage'), name='gold_once_per_citation'),
+            model_name="goldlabel",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", False), ("passage__isnull", False)),
+                fields=("round", "dimension", "claim", "passage"),
+                name="gold_once_per_citation",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='goldlabel',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('claim__isnull', False), ('dimension', 'grounding'), ('label__in', ('supported', 'contradicted', 'unsupported', 'unverifiable')), ('passage__isnull', True)), models.Q(('claim__isnull', True), ('dimension', 'abstention'), ('label__in', ('REFUSED', 'ANSWERED', 'CLARIFY')), ('passage__isnull', True)), models.Q(models.Q(('dimension__in', ['grounding', 'abstention']), _negated=True), models.Q(('label', ''), _negated=True)), _connector='OR'), name='gold_label_fits'),
+            model_name="goldlabel",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("claim__isnull", False),
+                        ("dimension", "grounding"),
+                        ("label__in", ("supported", "contradicted", "unsupported", "unverifiable")),
+                        ("passage__isnull", True),
+                    ),
+                    models.Q(
+                        ("claim__isnull", True),
+                        ("dimension", "abstention"),
+                        ("label__in", ("REFUSED", "ANSWERED", "CLARIFY")),
+                        ("passage__isnull", True),
+                    ),
+                    models.Q(
+                        models.Q(("dimension__in", ["grounding", "abstention"]), _negated=True),
+                        models.Q(("label", ""), _negated=True),
+                    ),
+                    _connector="OR",
+                ),
+                name="gold_label_fits",
+            ),
         ),
         migrations.AddField(
-            model_name='auditedresponse',
-            name='by',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="auditedresponse",
+            name="by",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.AddField(
-            model_name='auditedresponse',
-            name='response',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='audits', to='evalsets.response'),
+            model_name="auditedresponse",
+            name="response",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="audits", to="evalsets.response"
+            ),
         ),
         migrations.AddField(
-            model_name='auditsample',
-            name='created_by',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="auditsample",
+            name="created_by",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+            ),
         ),
         migrations.AddField(
-            model_name='auditsample',
-            name='runs',
-            field=models.ManyToManyField(related_name='audit_samples', to='evalsets.systemrun'),
+            model_name="auditsample",
+            name="runs",
+            field=models.ManyToManyField(related_name="audit_samples", to="evalsets.systemrun"),
         ),
         migrations.AddField(
-            model_name='auditsample',
-            name='version',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='audit_samples', to='evalsets.evalsetversion'),
+            model_name="auditsample",
+            name="version",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="audit_samples",
+                to="evalsets.evalsetversion",
+            ),
         ),
         migrations.AddField(
-            model_name='auditedresponse',
-            name='sample',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='responses', to='annotate.auditsample'),
+            model_name="auditedresponse",
+            name="sample",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="responses",
+                to="annotate.auditsample",
+            ),
         ),
         migrations.AddField(
-            model_name='claimaudit',
-            name='audited',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='claims', to='annotate.auditedresponse'),
+            model_name="claimaudit",
+            name="audited",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="claims",
+                to="annotate.auditedresponse",
+            ),
         ),
         migrations.AddField(
-            model_name='claimaudit',
-            name='claim',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='audits', to='evalsets.claim'),
+            model_name="claimaudit",
+            name="claim",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="audits", to="evalsets.claim"
+            ),
         ),
         migrations.AddField(
-            model_name='opening',
-            name='by',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="opening",
+            name="by",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+            ),
         ),
         migrations.AddField(
-            model_name='opening',
-            name='response',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evalsets.response'),
+            model_name="opening",
+            name="response",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="+", to="evalsets.response"
+            ),
         ),
         migrations.AddField(
-            model_name='opening',
-            name='round',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='openings', to='annotate.round'),
+            model_name="opening",
+            name="round",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="openings", to="annotate.round"
+            ),
         ),
         migrations.AddField(
-            model_name='rubrictask',
-            name='adjudication',
-            field=models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='rubric_task', to='annotate.adjudication'),
+            model_name="rubrictask",
+            name="adjudication",
+            field=models.OneToOneField(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="rubric_task",
+                to="annotate.adjudication",
+            ),
         ),
         migrations.AddField(
-            model_name='rubrictask',
-            name='created_by',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="rubrictask",
+            name="created_by",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+            ),
         ),
         migrations.AddField(
-            model_name='rubrictask',
-            name='rubric',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='tasks', to='annotate.rubric'),
+            model_name="rubrictask",
+            name="rubric",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="tasks", to="annotate.rubric"
+            ),
         ),
         migrations.AddField(
-            model_name='rubrictask',
-            name='settled_in',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='settled_tasks', to='annotate.rubricversion'),
+            model_name="rubrictask",
+            name="settled_in",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="settled_tasks",
+                to="annotate.rubricversion",
+            ),
         ),
         migrations.AddField(
-            model_name='secondlooktarget',
-            name='claim',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evalsets.claim'),
+            model_name="secondlooktarget",
+            name="claim",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="evalsets.claim",
+            ),
         ),
         migrations.AddField(
-            model_name='secondlooktarget',
-            name='passage',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evalsets.passage'),
+            model_name="secondlooktarget",
+            name="passage",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="evalsets.passage",
+            ),
         ),
         migrations.AddField(
-            model_name='secondlooktarget',
-            name='response',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evalsets.response'),
+            model_name="secondlooktarget",
+            name="response",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="+", to="evalsets.response"
+            ),
         ),
         migrations.AddField(
-            model_name='secondlooktarget',
-            name='round',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='drawn', to='annotate.round'),
+            model_name="secondlooktarget",
+            name="round",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="drawn", to="annotate.round"
+            ),
         ),
         migrations.AddField(
-            model_name='warmupanswer',
-            name='grader',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='warm_up_answers', to='annotate.grader'),
+            model_name="warmupanswer",
+            name="grader",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="warm_up_answers",
+                to="annotate.grader",
+            ),
         ),
         migrations.AddField(
-            model_name='warmupcase',
-            name='rubric_version',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='warm_up_cases', to='annotate.rubricversion'),
+            model_name="warmupcase",
+            name="rubric_version",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="warm_up_cases",
+                to="annotate.rubricversion",
+            ),
         ),
         migrations.AddField(
-            model_name='warmupanswer',
-            name='case',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='answers', to='annotate.warmupcase'),
+            model_name="warmupanswer",
+            name="case",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="answers", to="annotate.warmupcase"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='auditsample',
-            constraint=models.UniqueConstraint(fields=('version', 'number'), name='audit_sample_once'),
+            model_name="auditsample",
+            constraint=models.UniqueConstraint(fields=("version", "number"), name="audit_sample_once"),
         ),
         migrations.AddConstraint(
-            model_name='auditedresponse',
-            constraint=models.UniqueConstraint(fields=('sample', 'response'), name='audited_response_once'),
+            model_name="auditedresponse",
+            constraint=models.UniqueConstraint(fields=("sample", "response"), name="audited_response_once"),
         ),
         migrations.AddConstraint(
-            model_name='auditedresponse',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('done_at__isnull', True), ('missing__isnull', True)), models.Q(('done_at__isnull', False), ('missing__isnull', False)), _connector='OR'), name='audited_response_done_has_count'),
+            model_name="auditedresponse",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("done_at__isnull", True), ("missing__isnull", True)),
+                    models.Q(("done_at__isnull", False), ("missing__isnull", False)),
+                    _connector="OR",
+                ),
+                name="audited_response_done_has_count",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='claimaudit',
-            constraint=models.UniqueConstraint(fields=('audited', 'claim'), name='claim_audit_once'),
+            model_name="claimaudit",
+            constraint=models.UniqueConstraint(fields=("audited", "claim"), name="claim_audit_once"),
         ),
         migrations.AddConstraint(
-            model_name='opening',
-            constraint=models.UniqueConstraint(fields=('round', 'response'), name='opening_once'),
+            model_name="opening",
+            constraint=models.UniqueConstraint(fields=("round", "response"), name="opening_once"),
         ),
         migrations.AddConstraint(
-            model_name='secondlooktarget',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', False), ('passage__isnull', True)), fields=('round', 'dimension', 'claim'), name='drawn_once_per_claim'),
+            model_name="secondlooktarget",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", False), ("passage__isnull", True)),
+                fields=("round", "dimension", "claim"),
+                name="drawn_once_per_claim",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='secondlooktarget',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', True), ('passage__isnull', True)), fields=('round', 'dimension', 'response'), name='drawn_once_per_response'),
+            model_name="secondlooktarget",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", True), ("passage__isnull", True)),
+                fields=("round", "dimension", "response"),
+                name="drawn_once_per_response",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='secondlooktarget',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', True), ('passage__isnull', False)), fields=('round', 'dimension', 'passage'), name='drawn_once_per_passage'),
+            model_name="secondlooktarget",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", True), ("passage__isnull", False)),
+                fields=("round", "dimension", "passage"),
+                name="drawn_once_per_passage",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='secondlooktarget',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', False), ('passage__isnull', False)), fields=('round', 'dimension', 'claim', 'passage'), name='drawn_once_per_citation'),
+            model_name="secondlooktarget",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", False), ("passage__isnull", False)),
+                fields=("round", "dimension", "claim", "passage"),
+                name="drawn_once_per_citation",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='warmupcase',
-            constraint=models.UniqueConstraint(fields=('rubric_version', 'position'), name='warm_up_position_once'),
+            model_name="warmupcase",
+            constraint=models.UniqueConstraint(
+                fields=("rubric_version", "position"), name="warm_up_position_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='warmupanswer',
-            constraint=models.UniqueConstraint(fields=('case', 'grader'), name='warm_up_answer_once'),
+            model_name="warmupanswer",
+            constraint=models.UniqueConstraint(fields=("case", "grader"), name="warm_up_answer_once"),
         ),
     ]

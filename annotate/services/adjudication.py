@@ -6,6 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotate.material import questions_of
 from annotate.models import (
     Adjudication,
     ClaimSplit,
@@ -17,12 +18,14 @@ from annotate.services.targets import (
     Refused,
     Target,
     check_all_labelled,
+    checked_label,
     checked_target,
-    echo,
     lock_assignments,
+    settle,
+    settle_dependents,
 )
 from evalsets.labels import LABELS
-from evalsets.models import Claim, Response
+from evalsets.models import Claim, Passage, Response
 
 
 @transaction.atomic
@@ -34,21 +37,22 @@ def adjudicate(
     dimension: str,
     label: str,
     reason: str,
+    passage: Passage | None = None,
     note: str = "",
     person,
     judge_seen: bool = False,
 ) -> Adjudication:
     """The lead's decision on a target that everybody assigned has labelled; the latest one holds."""
-    target = checked_target(round, response, claim, dimension, may_be_part=True)
-    if label not in LABELS[dimension]:
-        raise Refused(
-            _("%(label)s is not a label of %(dimension)s.") % echo(label=label, dimension=dimension)
-        )
+    target, asked_of = checked_target(round, response, claim, dimension, passage, may_be_part=True)
+    checked_label(asked_of, label)
     if reason not in Adjudication.Reason.values:
         raise Refused(_("Choose a reason."))
     lock_assignments(round, response)
-    whole = claim.parent if claim is not None and claim.parent_id else claim
-    check_all_labelled(round, Target(dimension, response.pk, whole.pk if whole else None))
+    questions = questions_of(round.rubric_version)
+    is_part = claim is not None and claim.parent_id and not asked_of.asked_when
+    check_all_labelled(
+        round, target._replace(claim_id=claim.parent_id) if claim and is_part else target, questions
+    )
     if claim is not None and ClaimSplit.objects.filter(claim=claim, state=ClaimSplit.State.ACCEPTED).exists():
         raise Conflict(_("This claim has been split: decide its parts instead."))
     return _decide(round, target, label=label, reason=reason, note=note, person=person, judge_seen=judge_seen)
@@ -71,7 +75,8 @@ def accept_split(
     if ClaimSplit.objects.filter(claim=claim, state=ClaimSplit.State.ACCEPTED).exists():
         raise Conflict(_("This claim has been split already."))
     whole = Target("grounding", claim.response_id, claim.pk)
-    check_all_labelled(round, whole)
+    questions = questions_of(round.rubric_version)
+    check_all_labelled(round, whole, questions)
     parts = [(text.strip(), label) for text, label in parts]
     texts = [text for text, _label in parts]
     if len(parts) < 2 or not all(texts) or len(set(texts)) != len(texts):
@@ -82,6 +87,7 @@ def accept_split(
     split.decided_at, split.decided_by = timezone.now(), person
     split.save(update_fields=["state", "decided_at", "decided_by"])
     GoldLabel.objects.filter(whole.filter, round=round).delete()
+    settle_dependents(round, whole, questions)
     made = []
     for number, (text, label) in enumerate(parts, start=1):
         child = Claim.objects.create(
@@ -136,4 +142,5 @@ def _decide(round, target: Target, *, label, reason, note, person, judge_seen) -
         **target.where,
         defaults={"label": label, "source": GoldLabel.Source.ADJUDICATED, "adjudication": decision},
     )
+    settle(round, target, questions_of(round.rubric_version))
     return decision

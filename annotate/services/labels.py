@@ -5,9 +5,12 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, Q
+from django.db.models.lookups import IsNull
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotate.asking import Place, asked, no_longer_asked
+from annotate.material import drawn_of, labels_given, material_of, questions_of
 from annotate.models import (
     Adjudication,
     Annotation,
@@ -25,14 +28,13 @@ from annotate.services.targets import (
     NotAssigned,
     Refused,
     Target,
+    checked_label,
     checked_target,
-    echo,
     lock_assignments,
     round_for_labels,
     settle,
 )
-from evalsets.labels import LABELS
-from evalsets.models import Claim, Response
+from evalsets.models import Claim, Passage, Response
 
 
 @transaction.atomic
@@ -44,29 +46,31 @@ def annotate(
     claim: Claim | None,
     dimension: str,
     label: str,
+    passage: Passage | None = None,
     note: str = "",
+    evidence: Sequence[int] = (),
     milliseconds: int | None = None,
     key: UUID | None = None,
 ) -> Annotation:
     """One label. Sent twice with the same key, or with the same content, it is stored once."""
-    target = checked_target(round, response, claim, dimension)
-    if label not in LABELS[dimension]:
-        raise Refused(
-            _("%(label)s is not a label of %(dimension)s.") % echo(label=label, dimension=dimension)
-        )
+    target, asked_of = checked_target(round, response, claim, dimension, passage)
+    checked_label(asked_of, label)
+    evidence = _checked_evidence(response, evidence)
     own = _own_assignment(round, grader, response)
     if key and (event := _event_of(grader, key)):
         return _answer_again(event, round, target, label)
     round = round_for_labels(round)
     _check_not_final(round, grader, response, target)
     current = Annotation.objects.filter(target.filter, round=round, grader=grader).first()
-    if current and (current.label, current.note) == (label, note):
+    if current and (current.label, current.note, current.evidence) == (label, note, evidence):
         return current
+    answering = Answering(round, grader, own)
+    answering.check_asked(target)
     kept, made = Annotation.objects.update_or_create(
         round=round,
         grader=grader,
         **target.where,
-        defaults={"label": label, "note": note, "milliseconds": milliseconds},
+        defaults={"label": label, "note": note, "evidence": evidence, "milliseconds": milliseconds},
     )
     AnnotationEvent.objects.create(
         round=round,
@@ -75,11 +79,11 @@ def annotate(
         action=Action.LABELLED if made else Action.CHANGED,
         label=label,
         note=note,
+        evidence=evidence,
         milliseconds=milliseconds,
         key=key,
     )
-    _finish_if_complete(own, response)
-    settle(round, target)
+    answering.conclude(target)
     return kept
 
 
@@ -98,7 +102,7 @@ def take_back(*, round: Round, grader: Grader, key: UUID | None = None) -> Annot
     latest = _latest_label(round, grader)
     if latest is None or latest.response_id != own.response_id:
         raise Conflict(_("Your latest label has changed meanwhile. Look again, and take back once more."))
-    target = Target(latest.dimension, latest.response_id, latest.claim_id)
+    target = Target(latest.dimension, latest.response_id, latest.claim_id, latest.passage_id)
     _check_not_final(round, grader, latest.response, target)
     Annotation.objects.filter(target.filter, round=round, grader=grader).delete()
     event = AnnotationEvent.objects.create(
@@ -108,12 +112,10 @@ def take_back(*, round: Round, grader: Grader, key: UUID | None = None) -> Annot
         action=Action.TAKEN_BACK,
         label=latest.label,
         note=latest.note,
+        evidence=latest.evidence,
         key=key,
     )
-    if own.state == Assignment.State.DONE:
-        own.state, own.done_at = Assignment.State.PENDING, None
-        own.save(update_fields=["state", "done_at"])
-    settle(round, target)
+    Answering(round, grader, own).conclude(target)
     return event
 
 
@@ -198,7 +200,8 @@ def _event_of(grader: Grader, key: UUID) -> AnnotationEvent | None:
 
 def _answer_again(event: AnnotationEvent, round: Round, target: Target, label: str) -> Annotation:
     """The answer to a submit that was received before. A label taken back since is not given again."""
-    sent = event.round_id, event.dimension, event.response_id, event.claim_id, event.label
+    place = Target(event.dimension, event.response_id, event.claim_id, event.passage_id)
+    sent = event.round_id, *place, event.label
     if sent != (round.pk, *target, label) or event.action not in (Action.LABELLED, Action.CHANGED):
         raise Conflict(_("This submit was already used for another label."))
     current = Annotation.objects.filter(target.filter, round=round, grader=event.grader).first()
@@ -209,7 +212,9 @@ def _answer_again(event: AnnotationEvent, round: Round, target: Target, label: s
 
 def _latest_label(round: Round, grader: Grader) -> AnnotationEvent | None:
     same = Q(dimension=OuterRef("dimension"), response=OuterRef("response"))
-    same &= Q(claim=OuterRef("claim")) | Q(claim__isnull=True, dimension="abstention")
+    for name in ("claim", "passage"):
+        both_none = Q(**{f"{name}__isnull": True}) & IsNull(OuterRef(name), True)
+        same &= Q(**{name: OuterRef(name)}) | both_none
     return (
         AnnotationEvent.objects.filter(
             Exists(Annotation.objects.filter(same, round=round, grader=grader)),
@@ -223,16 +228,60 @@ def _latest_label(round: Round, grader: Grader) -> AnnotationEvent | None:
     )
 
 
-def _finish_if_complete(assignment: Assignment, response: Response) -> None:
-    dimensions = set(assignment.round.rubric_version.dimensions.values_list("name", flat=True))
-    wanted = 0
-    if "grounding" in dimensions:
-        wanted += response.claims.filter(parent__isnull=True).count()
-    if "abstention" in dimensions and not response.is_empty:
-        wanted += 1
-    said = Annotation.objects.filter(
-        round=assignment.round_id, grader=assignment.grader_id, response=response
-    ).count()
-    if said == wanted and assignment.state != Assignment.State.DONE:
-        assignment.state, assignment.done_at = Assignment.State.DONE, timezone.now()
-        assignment.save(update_fields=["state", "done_at"])
+class Answering:
+    """What a grader has been asked and has said of one response, around a label that comes or goes."""
+
+    def __init__(self, round: Round, grader: Grader, assignment: Assignment) -> None:
+        self.round, self.grader, self.assignment = round, grader, assignment
+        self.questions = questions_of(round.rubric_version)
+        self.material = material_of(assignment.response, self.questions)
+        self.drawn = drawn_of(round, assignment.response_id)
+
+    def labels(self) -> dict[Place, str]:
+        return labels_given(self.round, self.grader.pk, self.assignment.response_id)
+
+    def check_asked(self, target: Target) -> None:
+        if target.place not in asked(self.questions, self.material, self.labels(), self.drawn):
+            raise Conflict(_("This is not asked of you here. Look again."))
+
+    def conclude(self, target: Target) -> None:
+        """Withdraw what is no longer asked, move the assignment, and settle gold."""
+        labels = self.labels()
+        if self.drawn is None:
+            for place in no_longer_asked(self.questions, self.material, labels):
+                self._withdraw(Target.at(target.response_id, place))
+                del labels[place]
+        wanted = asked(self.questions, self.material, labels, self.drawn)
+        self._move(all(place in labels for place in wanted))
+        settle(self.round, target, self.questions)
+
+    def _withdraw(self, target: Target) -> None:
+        kept = Annotation.objects.get(target.filter, round=self.round, grader=self.grader)
+        AnnotationEvent.objects.create(
+            round=self.round,
+            grader=self.grader,
+            **target.where,
+            action=Action.TAKEN_BACK,
+            label=kept.label,
+            note=kept.note,
+            evidence=kept.evidence,
+        )
+        kept.delete()
+
+    def _move(self, is_done: bool) -> None:
+        state = Assignment.State.DONE if is_done else Assignment.State.PENDING
+        if self.assignment.state == state:
+            return
+        self.assignment.state = state
+        self.assignment.done_at = timezone.now() if is_done else None
+        self.assignment.save(update_fields=["state", "done_at"])
+
+
+def _checked_evidence(response: Response, ranks: Sequence[int]) -> list[int]:
+    """Ranks of passages of this response, each once and in order."""
+    chosen = sorted(set(ranks))
+    if chosen:
+        unknown = set(chosen) - set(response.passages.values_list("rank", flat=True))
+        if unknown:
+            raise Refused(_("This response has no passage %(rank)s.") % {"rank": min(unknown)})
+    return chosen

@@ -1,21 +1,22 @@
 """What the other modules share: targets, refusals, locks, and settling gold."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotate.asking import CITATION, CLAIM, PASSAGE, RESPONSE, Place, Question, condition_of
 from annotate.models import (
     Annotation,
     AnnotationEvent,
     Assignment,
+    Dimension,
     GoldLabel,
     Round,
 )
-from evalsets.labels import TARGET_OF
-from evalsets.models import Claim, Response
+from evalsets.models import Claim, Passage, Response
 
 BATCH = 2000
 Action = AnnotationEvent.Action
@@ -34,20 +35,35 @@ class Conflict(Refused):
 
 
 class Target(NamedTuple):
-    """What a label is about: a claim (by its grounding) or a whole response (by its abstention)."""
+    """What a label is about: a claim, a whole response, a passage, or a citation (a claim with a passage)."""
 
     dimension: str
     response_id: int
-    claim_id: int | None
+    claim_id: int | None = None
+    passage_id: int | None = None
+
+    @classmethod
+    def at(cls, response_id: int, place: Place) -> "Target":
+        return cls(place.dimension, response_id, place.claim, place.passage)
 
     @property
-    def where(self) -> dict:
-        return {"dimension": self.dimension, "response_id": self.response_id, "claim_id": self.claim_id}
+    def place(self) -> Place:
+        return Place(self.dimension, self.claim_id, self.passage_id)
+
+    @property
+    def where(self) -> dict[str, Any]:
+        return {
+            "dimension": self.dimension,
+            "response_id": self.response_id,
+            "claim_id": self.claim_id,
+            "passage_id": self.passage_id,
+        }
 
     @property
     def filter(self) -> Q:
         claim = Q(claim__isnull=True) if self.claim_id is None else Q(claim_id=self.claim_id)
-        return claim & Q(dimension=self.dimension, response_id=self.response_id)
+        passage = Q(passage__isnull=True) if self.passage_id is None else Q(passage_id=self.passage_id)
+        return claim & passage & Q(dimension=self.dimension, response_id=self.response_id)
 
 
 def outcome_of(labels: Sequence[str]) -> tuple[str, str] | None:
@@ -57,20 +73,67 @@ def outcome_of(labels: Sequence[str]) -> tuple[str, str] | None:
     return labels[0], GoldLabel.Source.SINGLE if len(labels) == 1 else GoldLabel.Source.AGREED
 
 
-def settle(round: Round, target: Target) -> None:
+def settle(round: Round, target: Target, questions: Sequence[Question]) -> None:
+    """Write, change or remove the gold of a target, then of whatever is asked because of it."""
     gold = GoldLabel.objects.filter(target.filter, round=round)
-    if gold.filter(source=GoldLabel.Source.ADJUDICATED).exists():
-        return
-    said = dict(Annotation.objects.filter(target.filter, round=round).values_list("grader_id", "label"))
-    assigned = _assigned(round, target.response_id)
-    outcome = outcome_of(list(said.values())) if set(said) == assigned else None
-    if outcome is None:
+    voters = _voters(round, target, questions)
+    if voters is None:
         gold.delete()
-        return
-    label, source = outcome
-    GoldLabel.objects.update_or_create(
-        round=round, **target.where, defaults={"label": label, "source": source}
-    )
+    elif not gold.filter(source=GoldLabel.Source.ADJUDICATED).exists():
+        said = _said(round, target)
+        outcome = outcome_of(list(said.values())) if set(said) == voters else None
+        if outcome is None:
+            gold.delete()
+        else:
+            label, source = outcome
+            GoldLabel.objects.update_or_create(
+                round=round, **target.where, defaults={"label": label, "source": source}
+            )
+    settle_dependents(round, target, questions)
+
+
+def settle_dependents(round: Round, target: Target, questions: Sequence[Question]) -> None:
+    for dependent in _dependents(round, target, questions):
+        settle(round, dependent, questions)
+
+
+def _said(round: Round, target: Target) -> dict[int, str]:
+    return dict(Annotation.objects.filter(target.filter, round=round).values_list("grader_id", "label"))
+
+
+def _voters(round: Round, target: Target, questions: Sequence[Question]) -> set[int] | None:
+    """Who has to answer: everybody assigned; where there is a condition, those whose own label meets it.
+
+    None while the gold of the label it depends on does not lead to the question.
+    """
+    question = question_of(questions, target.dimension)
+    condition = condition_of(question, target.place) if question else None
+    if question is None or condition is None:
+        return _assigned(round, target.response_id)
+    parent = Target.at(target.response_id, condition)
+    if not GoldLabel.objects.filter(parent.filter, round=round, label__in=question.when).exists():
+        return None
+    return {grader for grader, label in _said(round, parent).items() if label in question.when}
+
+
+def _dependents(round: Round, target: Target, questions: Sequence[Question]) -> list[Target]:
+    """What was labelled, or decided, in answer to a question that this target's label leads to."""
+    names = [question.dimension for question in questions if question.after == target.dimension]
+    if not names:
+        return []
+    within = Q(round=round, response=target.response_id, dimension__in=names)
+    if target.claim_id is not None:
+        within &= Q(claim=target.claim_id)
+    if target.passage_id is not None:
+        within &= Q(passage=target.passage_id)
+    fields = ("dimension", "response_id", "claim_id", "passage_id")
+    labelled = Annotation.objects.filter(within).values_list(*fields)
+    settled = GoldLabel.objects.filter(within).values_list(*fields)
+    return [Target(*row) for row in {*labelled, *settled}]
+
+
+def question_of(questions: Sequence[Question], dimension: str) -> Question | None:
+    return next((question for question in questions if question.dimension == dimension), None)
 
 
 def _assigned(round: Round, response_id: int) -> set[int]:
@@ -79,10 +142,20 @@ def _assigned(round: Round, response_id: int) -> set[int]:
     )
 
 
-def check_all_labelled(round: Round, target: Target) -> None:
-    said = set(Annotation.objects.filter(target.filter, round=round).values_list("grader_id", flat=True))
-    missing = _assigned(round, target.response_id) - said
-    if not said or missing:
+def check_all_labelled(round: Round, target: Target, questions: Sequence[Question]) -> None:
+    """Everybody who is asked has answered; a question that nobody was asked is the lead's to answer."""
+    voters = _voters(round, target, questions)
+    question = question_of(questions, target.dimension)
+    if voters is None:
+        assert question is not None
+        raise Conflict(
+            _("Not yet: this is asked only once %(dimension)s is settled as %(labels)s.")
+            % {"dimension": question.after, "labels": ", ".join(sorted(question.when))}
+        )
+    said = set(_said(round, target))
+    missing = voters - said
+    is_conditional = question is not None and question.after
+    if missing or not (said or is_conditional):
         raise Conflict(
             ngettext(
                 "Not yet: the label of one grader is still missing.",
@@ -116,21 +189,40 @@ def checked_target(
     response: Response,
     claim: Claim | None,
     dimension: str,
+    passage: Passage | None = None,
     *,
     may_be_part: bool = False,
-) -> Target:
-    """The target, if there is one: the dimension is in the rubric and fits, the claim is of the response."""
-    if not round.rubric_version.dimensions.filter(name=dimension).exists():
+) -> tuple[Target, Dimension]:
+    """The target and its dimension: it is in the rubric, it fits, and all of it is of the response."""
+    asked_of = next((d for d in round.rubric_version.dimensions.all() if d.name == dimension), None)
+    if asked_of is None:
         raise Refused(_("%(dimension)s is not in the rubric of this round.") % echo(dimension=dimension))
-    if (TARGET_OF[dimension] == "claim") != (claim is not None):
+    if asked_of.target != _kind_of(claim, passage):
         raise Refused(_("%(dimension)s is not asked of this target.") % echo(dimension=dimension))
     if claim is not None and claim.response_id != response.pk:
         raise Refused(_("The claim belongs to another response."))
+    if passage is not None and passage.response_id != response.pk:
+        raise Refused(_("The passage belongs to another response."))
     if claim is not None and claim.parent_id and not may_be_part:
         raise Refused(_("Parts of a split claim are decided by the lead."))
-    if claim is None and response.is_empty:
+    if asked_of.target == Dimension.Target.RESPONSE and response.is_empty:
         raise Refused(_("An empty response has no label: it is recorded as empty."))
-    return Target(dimension, response.pk, claim.pk if claim else None)
+    return Target(
+        dimension, response.pk, claim.pk if claim else None, passage.pk if passage else None
+    ), asked_of
+
+
+def checked_label(dimension: Dimension, label: str) -> None:
+    if label not in dimension.label_names:
+        raise Refused(
+            _("%(label)s is not a label of %(dimension)s.") % echo(label=label, dimension=dimension.name)
+        )
+
+
+def _kind_of(claim: Claim | None, passage: Passage | None) -> str:
+    if claim is None:
+        return RESPONSE if passage is None else PASSAGE
+    return CLAIM if passage is None else CITATION
 
 
 def echo(**values: object) -> dict[str, str]:

@@ -163,7 +163,7 @@ class Case:
         initial = {"seen": self.fingerprint}
         if latest:
             initial |= {"label": latest.label, "reason": latest.reason, "note": latest.note}
-        form = AdjudicationForm(data, dimension=self.dimension.name, initial=initial)
+        form = AdjudicationForm(data, dimension=self.dimension, initial=initial)
         form.trouble = trouble
         return form
 

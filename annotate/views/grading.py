@@ -17,9 +17,10 @@ from annotate import keys, services
 from annotate.access import own_assignment, own_round, round_for_grading
 from annotate.forms import FlagForm, LabelForm, SplitForm, TakeBackForm, TargetForm
 from annotate.models import Assignment, Grader, Round
-from annotate.queries import next_assignment, progress_of, recent_labels, screen_of
-from evalsets.models import Claim
+from annotate.queries import next_assignment, progress_of, recent_labels, screen_of, target_key
+from evalsets.models import Claim, Passage
 
+SAID = ("dimension", "label", "note", "evidence", "milliseconds", "key")
 FOLD_FROM = 6_000  # characters of a response
 
 
@@ -45,10 +46,8 @@ def label(request, round_id):
             grader=sent.grader,
             response=sent.assignment.response,
             claim=sent.claim,
-            dimension="grounding" if sent.claim else "abstention",
-            label=sent.form.cleaned_data["label"],
-            milliseconds=sent.form.cleaned_data["milliseconds"],
-            key=sent.form.cleaned_data["key"],
+            passage=sent.passage,
+            **{name: sent.form.cleaned_data[name] for name in SAID},
         )
     except services.Refused as refused:
         return _refuse(request, sent, refused)
@@ -60,7 +59,7 @@ def take_back(request, round_id):
     round, grader = own_round(request.user, round_id)
     form = TakeBackForm(request.POST)
     key = form.cleaned_data["key"] if form.is_valid() else None
-    sent = Sent(round, grader, next_assignment(round, grader), None, form)
+    sent = Sent(round, grader, next_assignment(round, grader), None, None, form)
     try:
         event = services.take_back(round=round, grader=grader, key=key)
     except services.Refused as refused:
@@ -68,7 +67,7 @@ def take_back(request, round_id):
     if event is None:
         return _onward(request, sent, said=_("There is nothing left to take back."))
     sent.assignment = Assignment.objects.get(round=round, grader=grader, response=event.response_id)
-    target = str(event.claim_id or "response")
+    target = target_key(event.dimension, event.claim_id, event.passage_id)
     said = _("Taken back: %(label)s") % {"label": event.label}
     return _onward(request, sent, target=target, said=said)
 
@@ -139,23 +138,31 @@ class Sent:
     grader: Grader
     assignment: Assignment | None
     claim: Claim | None
+    passage: Passage | None
     form: TargetForm | TakeBackForm
 
     @property
     def target(self) -> str:
-        return str(self.claim.pk) if self.claim else "response"
+        dimension = self.form.cleaned_data.get("dimension", "") if self.form.is_bound else ""
+        return target_key(
+            dimension, self.claim.pk if self.claim else None, self.passage.pk if self.passage else None
+        )
 
 
 def _receive(request, round_id, form_class) -> Sent:
     """Only an own assignment and a claim of its response exist; the rest of the form may still be invalid."""
     form = form_class(request.POST)
     form.is_valid()
-    if {"assignment", "claim"} & set(form.errors):
+    if {"assignment", "claim", "passage"} & set(form.errors):
         raise Http404
     assignment = own_assignment(request.user, round_id, form.cleaned_data["assignment"])
     claim_id = form.cleaned_data["claim"]
     claim = get_object_or_404(Claim, pk=claim_id, response=assignment.response_id) if claim_id else None
-    return Sent(assignment.round, assignment.grader, assignment, claim, form)
+    passage_id = form.cleaned_data["passage"]
+    passage = (
+        get_object_or_404(Passage, pk=passage_id, response=assignment.response_id) if passage_id else None
+    )
+    return Sent(assignment.round, assignment.grader, assignment, claim, passage, form)
 
 
 def _first_error(form) -> str:

@@ -294,7 +294,7 @@ def test_claim_of_another_response_is_not_found(round, as_, grader_a):
 def test_earlier_label_can_be_looked_at_and_changed(round, as_, grader_a):
     say(round, grader_a, 6, "supported", "ANSWERED")
     fields = sent(round, grader_a, 6)
-    page = soup(as_(grader_a).get(url(round), {"at": fields["assignment"], "target": fields["claim"]}))
+    page = soup(as_(grader_a).get(url(round), {"at": fields["assignment"], "target": f"-{fields['claim']}-"}))
     assert page.select_one("#now [aria-pressed=true]")["value"] == "supported"
     as_(grader_a).post(url(round, "label"), fields | {"label": "unsupported"})
     assert Annotation.objects.get(claim=fields["claim"]).label == "unsupported"

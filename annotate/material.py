@@ -1,0 +1,53 @@
+"""The rows that decide what is asked of a response, as the pure rules of `asking` want them."""
+
+from annotate.asking import CITATION, PASSAGE, Material, Place, Question
+from annotate.models import Annotation, Dimension, Round, RubricVersion, SecondLookTarget
+from evalsets.models import Response
+
+
+def questions_of(rubric_version: RubricVersion) -> list[Question]:
+    return as_questions(list(rubric_version.dimensions.all()))
+
+
+def as_questions(dimensions: list[Dimension]) -> list[Question]:
+    target_of = {dimension.name: dimension.target for dimension in dimensions}
+    return [
+        Question(
+            dimension.name,
+            dimension.target,
+            after=(when := dimension.asked_when or {}).get("dimension", ""),
+            after_target=target_of.get(when.get("dimension", ""), ""),
+            when=frozenset(when.get("labels", ())),
+        )
+        for dimension in dimensions
+    ]
+
+
+def material_of(response: Response, questions: list[Question]) -> Material:
+    """Passages are looked up only where the rubric asks about them."""
+    targets = {question.target for question in questions}
+    passages: dict[str, int] = {}
+    if targets & {CITATION, PASSAGE}:
+        passages = dict(response.passages.order_by("rank").values_list("passage_id", "pk"))
+    claims = response.claims.filter(parent__isnull=True).values_list("pk", "source_ids")
+    return Material(
+        claims={pk: [passages[i] for i in dict.fromkeys(cites) if i in passages] for pk, cites in claims},
+        passages=list(passages.values()) if PASSAGE in targets else [],
+        is_empty=response.is_empty,
+    )
+
+
+def labels_given(round: Round, grader_id: int, response_id: int) -> dict[Place, str]:
+    rows = Annotation.objects.filter(round=round, grader=grader_id, response=response_id)
+    return {Place(*place): label for *place, label in rows.values_list(*PLACE, "label")}
+
+
+def drawn_of(round: Round, response_id: int) -> set[Place] | None:
+    """Of a second look, what was drawn of this response; None where everything is asked."""
+    if round.kind != Round.Kind.SECOND_LOOK:
+        return None
+    rows = SecondLookTarget.objects.filter(round=round, response=response_id)
+    return {Place(*place) for place in rows.values_list(*PLACE)}
+
+
+PLACE = ("dimension", "claim_id", "passage_id")
