@@ -14,6 +14,7 @@ from annotate.services.rounds import (
     reassign_unfinished,
     resume_round,
 )
+from annotate.services.rubric_tasks import dismiss_rubric_task, note_for_rubric, restore_rubric_task
 from annotate.services.rubrics import ensure_grader, imported_rubric, rubric_v1
 from annotate.services.targets import Conflict, NotAssigned, Refused
 
@@ -27,10 +28,12 @@ __all__ = [
     "annotate",
     "close_round",
     "decline_split",
+    "dismiss_rubric_task",
     "ensure_grader",
     "flag",
     "imported_rubric",
     "new_seed",
+    "note_for_rubric",
     "open_round",
     "pause_round",
     "plan_round",
@@ -38,6 +41,7 @@ __all__ = [
     "reassign",
     "reassign_unfinished",
     "record_imported_labels",
+    "restore_rubric_task",
     "resume_round",
     "rubric_v1",
     "skip",
