@@ -1,6 +1,8 @@
 from django.contrib import admin
 from django.contrib.auth import views as auth
+from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
+from django.views.i18n import set_language
 
 from config import views
 
@@ -9,6 +11,7 @@ urlpatterns = [
     path("healthz", views.healthz, name="healthz"),
     path("login/", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
+    path("language/", login_not_required(set_language), name="set_language"),
     path("admin/", admin.site.urls),
     path("", include("evalsets.urls")),
     path("", include("annotate.urls")),
