@@ -17,6 +17,9 @@ class Judge(models.Model):
         OPENAI = "openai", _("LLM behind an OpenAI-compatible address")
         LEXICAL = "lexical-baseline", _("lexical baseline")
         PHRASES = "phrase-matcher", _("phrase matcher")
+        TRAINED = "trained-baseline", _("trained baseline")
+        MAJORITY = "majority-label", _("majority label")
+        PANEL = "panel", _("panel of judges")
         IMPORTED = "imported", _("imported verdicts")
 
     evalset = models.ForeignKey(EvalSet, on_delete=models.PROTECT, related_name="judges")
@@ -68,6 +71,7 @@ class JudgeRun(models.Model):
     requested = models.JSONField(default=dict)
     requested_fingerprint = models.CharField(max_length=64, blank=True)
     use_cache = models.BooleanField(default=True)
+    policy = models.JSONField(default=dict)  # the gate's thresholds when the run was started
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
@@ -185,6 +189,99 @@ class CalibrationReport(models.Model):
 
     def __str__(self):
         return f"{self.judge_run} report {self.number}"
+
+
+class VerdictSighting(models.Model):
+    """From here on this person has seen single verdicts: what they decide later does not count for a judge."""
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.PROTECT, related_name="sightings")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["run", "person"], name="sighting_once")]
+
+    def __str__(self):
+        return f"{self.person}: {self.run}"
+
+
+class GoldDoubt(models.Model):
+    """Somebody who read a verdict beside the gold label thought that gold was wrong. Append-only."""
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.PROTECT, related_name="doubts")
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="doubts")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="+")
+    claim = models.ForeignKey(Claim, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    passage = passage_of_target()
+    dimension = models.CharField(max_length=30)
+    gold = models.CharField(max_length=30)
+    verdict = models.CharField(max_length=30)
+    note = models.TextField(blank=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = one_per_target("doubt", "run", "round", "dimension")
+
+    def __str__(self):
+        return f"{self.dimension}: {self.gold}?"
+
+
+class GateThresholds(models.Model):
+    """The gate's thresholds of one version where they differ from the server's. Append-only; the latest holds."""
+
+    version = models.ForeignKey(EvalSetVersion, on_delete=models.PROTECT, related_name="thresholds")
+    thresholds = models.JSONField(default=dict)
+    reason = models.TextField()
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self):
+        return f"{self.version}: {self.thresholds}"
+
+
+class CalibrationSplit(models.Model):
+    """How the items with gold were drawn, and which of them may tune a prompt. Append-only; the latest holds."""
+
+    class Design(models.TextChoices):
+        RANDOM = "random", _("a random share of the judged pool")
+        STRATIFIED = "stratified", _("a random share within each stratum")
+        ENRICHED = "enriched", _("enriched: rare cases were sought")
+        IMPORTED = "imported", _("imported with the data")
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="calibration_splits")
+    design = models.CharField(max_length=12, choices=Design.choices)
+    stratum = models.CharField(max_length=200, blank=True)  # drawn within the values of this one
+    tuning_share = models.FloatField(default=0.0)
+    seed = models.BigIntegerField()
+    few_shot = models.JSONField(default=list, blank=True)  # ids of items whose text stands in a prompt
+    note = models.TextField(blank=True)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(tuning_share__gte=0, tuning_share__lt=1), name="tuning_share_leaves_calibration"
+            ),
+            models.CheckConstraint(
+                condition=(Q(design="stratified") & ~Q(stratum="")) | ~Q(design="stratified"),
+                name="stratified_names_its_stratum",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.round}: {self.design}"
 
 
 class WorkerSighting(models.Model):

@@ -2,4 +2,10 @@ from evalsets.triggers import append_only
 
 
 def report_rules():
-    return append_only("calibration_calibrationreport")
+    return append_only(
+        "calibration_calibrationreport",
+        "calibration_verdictsighting",
+        "calibration_golddoubt",
+        "calibration_gatethresholds",
+        "calibration_calibrationsplit",
+    )
