@@ -24,6 +24,7 @@ LEFT_OUT = {
     "empty": _("empty responses"),
     "all_unverifiable": _("responses whose claims are all unverifiable"),
     "extraction_gap": _("answers in which no claim was found"),
+    "not_audited": _("claims of drawn responses that nobody has finished yet"),
     "missing_gold": _("no gold label"),
     "missing_judge": _("no valid verdict"),
     "missing_both": _("neither label"),
@@ -42,6 +43,7 @@ UNDEFINED = {
     "method_not_valid_for_design": _("undefined: the sampling design does not allow this method"),
     "no_expectation": _("undefined: no expected passage or document is recorded"),
     "empty_stratum": _("undefined: a stratum with weight has no observation"),
+    "not_audited": _("not audited: nobody has checked how the claims were extracted"),
 }
 
 UNDEFINED_BRIEFLY = {
@@ -50,6 +52,7 @@ UNDEFINED_BRIEFLY = {
     "zero_denominator": _("undefined: nothing counted"),
     "too_few_clusters": _("undefined: fewer than two items"),
     "single_class_gold": _("undefined: gold has one class"),
+    "not_audited": _("not audited"),
 }
 
 SHORT_LABELS = {
@@ -135,3 +138,8 @@ SOURCES = {
 }
 
 MEASURES = {"cohen_kappa": _("Cohen's kappa"), "krippendorff_alpha": _("Krippendorff's alpha")}
+
+EXTRACTION_FAULTS = {
+    "badly_split": _("badly split"),
+    "not_in_response": _("not in the response"),
+}

@@ -1,6 +1,6 @@
 """Numbers that belong beside a rate: how often it answers, at what length, from how good a decomposition."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -131,6 +131,9 @@ def response_lengths(
     return ResponseLengths(mean, float(median(words)) if words else None)
 
 
+EXTRACTION_FAULTS = ("badly_split", "not_in_response")
+
+
 @dataclass(frozen=True)
 class ExtractionError:
     """How well responses were split into claims.
@@ -138,16 +141,24 @@ class ExtractionError:
     Attributes
     ----------
     error : Number
-        Audited claims that are not well split.
+        Audited claims that are not well split, whatever is wrong with them.
+    by_fault : mapping of str to Number
+        Audited claims with this one fault (badly split, not in the response); together they are the error.
     missed_per_response : Number
-        Claims that the audit found missing, per audited response.
+        Claims that the audit found missing, per audited response. They are not in the error: what was never
+        extracted has no claim to mark.
     """
 
     error: Number
+    by_fault: Mapping[str, Number]
     missed_per_response: Number
 
     def as_dict(self) -> dict[str, Any]:
-        return {"error": self.error.as_dict(), "missed_per_response": self.missed_per_response.as_dict()}
+        return {
+            "error": self.error.as_dict(),
+            "by_fault": {fault: number.as_dict() for fault, number in self.by_fault.items()},
+            "missed_per_response": self.missed_per_response.as_dict(),
+        }
 
     def explain(self) -> str:
         return f"{self.error.explain()} {self.missed_per_response.explain()}"
@@ -165,15 +176,18 @@ def extraction_error(
 
     .. math:: \frac{\text{audited claims not marked well split}}{\text{audited claims}}
 
+    A rate of claims is about the claims that were extracted: where this share is high, or many claims are
+    missing, it describes the extraction as much as the system.
+
     Parameters
     ----------
     audits : sequence, shape (claims,)
-        The auditor's mark of each sampled claim: "well split" or another word; None is not audited yet (left
-        out and counted).
+        The auditor's mark of each sampled claim: "well split" or the word for its fault; None is not audited
+        yet (left out and counted).
     claim_items : sequence, shape (claims,)
         Item of each claim.
     missed : sequence of int, shape (responses,)
-        Claims that the audit found missing in each audited response.
+        Claims that the audit found missing in each audited response, those without any claim included.
     response_items : sequence, shape (responses,)
         Item of each audited response.
     level : float
@@ -182,8 +196,9 @@ def extraction_error(
     Returns
     -------
     ExtractionError
-        The share in [0, 1] has the interval of `clustered_rate`, the mean one by t over items; both are
-        undefined (``zero_denominator``) without an audit.
+        The shares in [0, 1] have the interval of `clustered_rate`, the mean one by t over items. All are
+        undefined (``not_audited``) while no response was audited; the shares are also undefined
+        (``zero_denominator``) where none of the audited responses has a claim.
 
     References
     ----------
@@ -195,19 +210,26 @@ def extraction_error(
     if any(count < 0 for count in missed):
         raise ValueError("missed must be 0 or more")
     codes, number = encode_clusters(list(claim_items), n, "claim_items")
-    audited = np.array([mark is not None for mark in audits], dtype=bool)
-    wrong = np.array(
-        [mark is not None and mark.replace("_", " ") != "well split" for mark in audits], dtype=bool
+    marks = [None if mark is None else mark.replace(" ", "_") for mark in audits]
+    audited = np.array([mark is not None for mark in marks], dtype=bool)
+    faults = dict.fromkeys(
+        (*EXTRACTION_FAULTS, *sorted({mark for mark in marks if mark and mark != "well_split"}))
     )
-    error = share_number(
-        np.bincount(codes[wrong], minlength=number).astype(float),
-        np.bincount(codes[audited], minlength=number).astype(float),
-        level=level,
-        label="Extraction error",
-        unit="claim",
-        definition="extraction-error",
-        excluded={"not_audited": int((~audited).sum())},
-    )
+    nothing = "zero_denominator" if responses else "not_audited"
+
+    def share(wrong: Collection[str], label: str, definition: str) -> Number:
+        found = np.array([mark in wrong for mark in marks], dtype=bool)
+        return share_number(
+            np.bincount(codes[found], minlength=number).astype(float),
+            np.bincount(codes[audited], minlength=number).astype(float),
+            level=level,
+            label=label,
+            unit="claim",
+            definition=definition,
+            excluded={"not_audited": int((~audited).sum())},
+            undefined=nothing,
+        )
+
     items, item_count = encode_clusters(list(response_items), responses, "response_items")
     mean = clustered_mean(
         np.array(missed, dtype=float),
@@ -216,11 +238,19 @@ def extraction_error(
         level=level,
         label="Missed claims per response",
         unit="response",
-        definition="extraction-error",
+        definition="extraction-error-missed_per_response",
         bounds=None,
         percentage=False,
+        undefined=nothing,
     )
-    return ExtractionError(error, mean)
+    return ExtractionError(
+        error=share(faults, "Extraction error", "extraction-error-error"),
+        by_fault={
+            fault: share((fault,), f"Claims {fault.replace('_', ' ')}", "extraction-error-by_fault")
+            for fault in faults
+        },
+        missed_per_response=mean,
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -208,14 +208,14 @@ def _title(name: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def _result_classes(function: Callable[..., Any], module: ModuleType) -> list[type]:
-    """Result classes of a function: what it returns, and what that holds several of."""
+def _result_classes(function: Callable[..., Any]) -> list[type]:
+    """Result classes of this package that a function returns, and what those hold, outermost first."""
     found: list[type] = []
     queue: list[Any] = [typing.get_type_hints(function).get("return")]
     while queue:
         kind = queue.pop(0)
         if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-            if kind is Number or kind in found or kind.__module__ != module.__name__:
+            if kind is Number or kind in found or not kind.__module__.startswith(f"{__package__}."):
                 continue
             found.append(kind)
             queue.extend(typing.get_type_hints(kind).values())
@@ -224,7 +224,23 @@ def _result_classes(function: Callable[..., Any], module: ModuleType) -> list[ty
     return found
 
 
-def _function_entries(module: ModuleType, name: str, public: frozenset[str]) -> Iterator[Entry]:
+def _homes() -> dict[type, str]:
+    """Result class -> the function under which its fields are told: one that is about it, else the first."""
+    first: dict[type, str] = {}
+    about: dict[type, str] = {}
+    for _, module_name, names in SECTIONS:
+        module = import_module(f".{module_name}", __package__)
+        for name in names:
+            for depth, kind in enumerate(_result_classes(getattr(module, name))):
+                first.setdefault(kind, name)
+                if depth == 0:
+                    about.setdefault(kind, name)
+    return first | about
+
+
+def _function_entries(
+    module: ModuleType, name: str, public: frozenset[str], homes: Mapping[type, str]
+) -> Iterator[Entry]:
     function = getattr(module, name)
     parts = _parts(function.__doc__ or "")
     title = _title(name)
@@ -234,7 +250,7 @@ def _function_entries(module: ModuleType, name: str, public: frozenset[str]) -> 
             body.append(_section(heading, parts[heading], public))
     yield Entry(3, title, "\n\n".join(body))
     seen: set[str] = set()
-    for result in _result_classes(function, module):
+    for result in _result_classes(function):
         hints = typing.get_type_hints(result)
         others: list[str] = []
         for names, kind, description in _fields(_parts(result.__doc__ or "").get("Attributes", "")):
@@ -247,7 +263,10 @@ def _function_entries(module: ModuleType, name: str, public: frozenset[str]) -> 
                     yield Entry(4, f"{title}: {attribute}", _prose(description, public))
             if plain:
                 others.append(f"- {', '.join(plain)} ({kind}): {_prose(description, public)}")
-        if others:
+        if others and homes[result] != name:
+            told = _reference(homes[result], public)
+            yield Entry(0, "", f"The fields of `{result.__name__}` stand under {told}.")
+        elif others:
             yield Entry(0, "", f"Further fields of `{result.__name__}`:\n\n" + "\n".join(others))
 
 
@@ -276,12 +295,13 @@ def _section(heading: str, text: str, public: frozenset[str]) -> str:
 def entries() -> list[Entry]:
     """Every entry of the page in order, for whoever renders it elsewhere."""
     public = frozenset(name for _, _, names in SECTIONS for name in names)
+    homes = _homes()
     page: list[Entry] = []
     for title, module_name, names in SECTIONS:
         module = import_module(f".{module_name}", __package__)
         page.append(Entry(2, title, inspect.cleandoc(module.__doc__ or "")))
         for name in names:
-            page.extend(_function_entries(module, name, public))
+            page.extend(_function_entries(module, name, public, homes))
     reasons = "\n".join(f"- `{code}`: {sentence}." for code, sentence in UNDEFINED_REASONS.items())
     flags = "\n".join(f"- `{code}`: {sentence}." for code, sentence in FLAGS.items())
     page.append(Entry(2, "Reasons why a figure is undefined", reasons))

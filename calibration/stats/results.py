@@ -18,6 +18,7 @@ UNDEFINED_REASONS: Mapping[str, str] = MappingProxyType(
         "method_not_valid_for_design": "the sampling design does not allow this method",
         "no_expectation": "no expected passage or document is recorded",
         "empty_stratum": "a stratum with weight has no observation",
+        "not_audited": "nobody has checked how the claims were extracted",
     }
 )
 

@@ -300,6 +300,10 @@ def test_answer_rate_keeps_empty_responses_in_the_denominator():
     assert dict(number.excluded) == {"no_valid_verdict": 1}
 
 
+# Claims and bad ones of the twelve responses of EX-CL1
+EX_CL1 = [(8, 0), (6, 0), (10, 5), (5, 0), (7, 1), (9, 0), (4, 4), (12, 0), (6, 2), (8, 0), (5, 3), (7, 0)]
+
+
 def test_lengths_are_those_of_answers():
     result = response_lengths(
         ["one two  three", "", "a b c d e", "no"], ["ANSWERED", "EMPTY", "ANSWERED", "REFUSED"]
@@ -314,3 +318,31 @@ def test_extraction_error():
     )
     assert (result.error.numerator, result.error.denominator) == (1, 3)
     assert result.missed_per_response.value == 1.0
+    assert {fault: number.numerator for fault, number in result.by_fault.items()} == {
+        "badly_split": 0,
+        "not_in_response": 0,
+        "merged": 1,
+    }
+
+
+def test_extraction_error_has_the_clustered_interval_and_its_faults_add_up():
+    """EX-CL1's counts, as marks: 15 of 87 claims, clustered limits of the worked example."""
+    marks, items = [], []
+    for item, (claims, bad) in enumerate(EX_CL1):
+        faults = (["badly_split", "not_in_response"] * bad)[:bad]
+        marks += faults + ["well_split"] * (claims - bad)
+        items += [item] * claims
+    result = extraction_error(marks, items, [0] * 11 + [3], list(range(12)))
+    assert (result.error.low, result.error.high) == pytest.approx((0.064185, 0.387559), abs=1e-6)
+    assert sum(number.numerator for number in result.by_fault.values()) == result.error.numerator == 15
+    assert result.missed_per_response.value == 0.25
+
+
+def test_extraction_that_nobody_looked_at_is_undefined_and_says_so():
+    nobody = extraction_error([None, None], ["i", "i"], [], [])
+    assert [number.undefined for number in (nobody.error, nobody.missed_per_response)] == ["not_audited"] * 2
+    assert dict(nobody.error.excluded) == {"not_audited": 2}
+    assert "nobody has checked" in nobody.explain()
+    without_claims = extraction_error([], [], [2], ["i"])
+    assert without_claims.error.undefined == "zero_denominator"
+    assert without_claims.missed_per_response.value == 2

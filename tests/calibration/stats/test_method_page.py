@@ -137,6 +137,19 @@ def test_every_figure_finds_its_entry():
     assert len(used) > 40
 
 
+def test_a_result_class_of_another_module_is_told_where_it_is_returned():
+    titles = [entry.title for entry in entries()]
+    assert {"Per label agreement: agreement", "Pair verdict: difference"} <= set(titles)
+
+
+def test_the_fields_of_a_result_class_are_told_once():
+    told = [entry.body.splitlines()[0] for entry in entries() if entry.body.startswith("Further fields of")]
+    assert len(told) == len(set(told))
+    page = render()
+    at = page.index("Further fields of `McNemar`")
+    assert page.rindex("\n### ", 0, at) == page.index("\n### McNemar")
+
+
 def test_every_public_function_has_an_entry():
     listed = {name for _, _, names in SECTIONS for name in names}
     functions = {
