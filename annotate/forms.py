@@ -138,7 +138,7 @@ class AdjudicationForm(forms.Form):
         choices=[
             (value, name)
             for value, name in Adjudication.Reason.choices
-            if value != Adjudication.Reason.SPLIT  # given by accepting a split
+            if value not in Adjudication.GIVEN_BY_AN_ACTION
         ],
         widget=forms.RadioSelect,
         label=_("Why did they differ?"),

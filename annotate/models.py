@@ -400,7 +400,10 @@ class ClaimSplit(models.Model):
 
 
 class Adjudication(models.Model):
-    """The lead's decision. Append-only: the latest row of a target holds."""
+    """The lead's decision. Append-only: of a target's rows the latest that is not revoked holds.
+
+    A row that revokes another one decides nothing itself; it repeats the label that it takes back.
+    """
 
     class Reason(models.TextChoices):
         AMBIGUOUS_TEXT = "ambiguous_text", _("the text is ambiguous")
@@ -410,6 +413,9 @@ class Adjudication(models.Model):
         SUBJECTIVE = "subjective_disagreement", _("a matter of judgement")
         SPLIT = "split", _("half supported: split")
         OTHER = "other", _("other")
+        REVOKED = "revoked", _("taken back")
+
+    GIVEN_BY_AN_ACTION = (Reason.SPLIT, Reason.REVOKED)  # nobody chooses these
 
     round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="adjudications")
     response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="adjudications")
@@ -424,13 +430,23 @@ class Adjudication(models.Model):
     judge_seen = models.BooleanField(
         default=False
     )  # gold decided with a verdict in view does not count for it
+    revokes = models.OneToOneField(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="revoked_by"
+    )
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["pk"]
         indexes = [models.Index(fields=["round", "dimension", "response"], name="adjudication_by_target")]
-        constraints = [models.CheckConstraint(condition=LABEL_FITS_DIMENSION, name="adjudication_label_fits")]
+        constraints = [
+            models.CheckConstraint(condition=LABEL_FITS_DIMENSION, name="adjudication_label_fits"),
+            models.CheckConstraint(
+                condition=Q(reason="revoked", revokes__isnull=False)
+                | (~Q(reason="revoked") & Q(revokes__isnull=True)),
+                name="adjudication_revoked_names_one",
+            ),
+        ]
 
     def __str__(self):
         return f"{self.dimension}: {self.label}"

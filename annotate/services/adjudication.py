@@ -45,7 +45,7 @@ def adjudicate(
     """The lead's decision on a target that everybody assigned has labelled; the latest one holds."""
     target, asked_of = checked_target(round, response, claim, dimension, passage, may_be_part=True)
     checked_label(asked_of, label)
-    if reason not in Adjudication.Reason.values:
+    if reason not in Adjudication.Reason.values or reason in Adjudication.GIVEN_BY_AN_ACTION:
         raise Refused(_("Choose a reason."))
     lock_assignments(round, response)
     questions = questions_of(round.rubric_version)
