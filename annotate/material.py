@@ -1,7 +1,8 @@
-"""The rows that decide what is asked of a response, as the pure rules of `asking` want them."""
+"""Rows as the pure modules want them: what decides what is asked of a response, and what a rubric says."""
 
 from annotate.asking import CITATION, PASSAGE, Material, Place, Question
 from annotate.models import Annotation, Dimension, Round, RubricVersion, SecondLookTarget
+from annotate.rubric_rules import Content
 from evalsets.models import Response
 
 
@@ -51,3 +52,26 @@ def drawn_of(round: Round, response_id: int) -> set[Place] | None:
 
 
 PLACE = ("dimension", "claim_id", "passage_id")
+
+
+def content_of(rubric_version: RubricVersion) -> Content:
+    """All that a rubric version says, as data; the warm-up cases are what a judge may be tried on too."""
+    cases = rubric_version.warm_up_cases.all()
+    return {
+        "decisions": rubric_version.decisions,
+        "reference_based": rubric_version.reference_based,
+        "dimensions": [
+            {
+                "name": dimension.name,
+                "target": dimension.target,
+                "question": dimension.question,
+                "asked_when": dimension.asked_when,
+                "labels": dimension.labels,
+            }
+            for dimension in rubric_version.dimensions.all()
+        ],
+        "warm_up_cases": [{name: getattr(case, name) for name in CASE_FIELDS} for case in cases],
+    }
+
+
+CASE_FIELDS = ("dimension", "question", "passages", "response", "claim", "label", "explanation")

@@ -98,3 +98,130 @@ DIMENSIONS = [
         ],
     },
 ]
+
+# Known cases, each explained: what graders and judges are tried on before they count. The claim is empty where
+# the dimension asks of the whole response.
+WARM_UP_CASES = [
+    {
+        "dimension": "abstention",
+        "question": "How long does it take to renew a library card?",
+        "passages": [
+            "Cards are renewed at the desk. Please bring a document that shows your address.",
+            "The library is closed on public holidays.",
+        ],
+        "response": "I am not entirely sure, but it probably takes about a week; you may want to check with the desk.",
+        "claim": "",
+        "label": "ANSWERED",
+        "explanation": "A hedge is an answer. The reader is left with “about a week”, however carefully it is put.",
+    },
+    {
+        "dimension": "abstention",
+        "question": "May I store paint in the cellar of the house?",
+        "passages": [
+            "House rules: bicycles belong in the bicycle room. The laundry room is locked at 22:00.",
+        ],
+        "response": "The house rules do not say anything about paint. It is best kept in a cool place away from the heating, with the lid closed.",
+        "claim": "",
+        "label": "ANSWERED",
+        "explanation": "It begins as a refusal and then gives advice that no passage contains. A refusal stops; this one leaves the reader with something to do.",
+    },
+    {
+        "dimension": "abstention",
+        "question": "What does the ticket cost?",
+        "passages": [
+            "Day ticket: 8 euros. Month ticket: 54 euros. Bicycle ticket: 4 euros.",
+        ],
+        "response": "Do you mean the day ticket, the month ticket or the one for a bicycle?",
+        "claim": "",
+        "label": "CLARIFY",
+        "explanation": "It asks for what is missing instead of answering. Had it listed the prices as well, it would be ANSWERED.",
+    },
+    {
+        "dimension": "grounding",
+        "question": "When was the observatory built, and why there?",
+        "passages": [
+            "The observatory on the hill was completed in 1887. Its first telescope is still in use.",
+        ],
+        "response": "The observatory was completed in 1887 because the hill has clear nights.",
+        "claim": "The observatory was completed in 1887 because the hill has clear nights.",
+        "label": "unsupported",
+        "explanation": "Half supported: the year is in the passage, the reason is not. As a whole it is labelled by its weakest part, and a split is proposed.",
+    },
+    {
+        "dimension": "abstention",
+        "question": "Which year did the bakery on Mill Street win the national prize?",
+        "passages": [
+            "The bakery on Mill Street opened in 1996. It sells bread, cakes and, since 2015, ice cream.",
+        ],
+        "response": "The documents do not mention that the bakery on Mill Street won a national prize.",
+        "claim": "",
+        "label": "REFUSED",
+        "explanation": "The question rests on a false premise. Saying that the premise is not in the sources, and stopping, is a refusal, and a good one.",
+    },
+    {
+        "dimension": "grounding",
+        "question": "How soon must a fault be reported?",
+        "passages": [
+            "Faults are reported within 14 days of delivery, by letter or e-mail.",
+        ],
+        "response": "You have 30 days after delivery to report a fault.",
+        "claim": "You have 30 days after delivery to report a fault.",
+        "label": "contradicted",
+        "explanation": "The passage gives another number: both cannot be true. Unsupported would be right if the passages named no period at all.",
+    },
+    {
+        "dimension": "grounding",
+        "question": "Where does the river rise?",
+        "passages": [
+            "The Danube flows through ten countries. Its delta is home to more than 300 kinds of birds.",
+        ],
+        "response": "The Danube rises in the Black Forest.",
+        "claim": "The Danube rises in the Black Forest.",
+        "label": "unsupported",
+        "explanation": "True in the world, but in none of these passages. Grounding asks what the passages say, not what you know.",
+    },
+    {
+        "dimension": "grounding",
+        "question": "What is the guest house like?",
+        "passages": [
+            "The guest house has six rooms and a terrace with a view of the lake.",
+        ],
+        "response": "The guest house has six rooms and is delightful.",
+        "claim": "The guest house is delightful.",
+        "label": "unverifiable",
+        "explanation": "A matter of taste: no passage could decide it for everybody. Unverifiable does not mean “I am not sure”.",
+    },
+    {
+        "dimension": "abstention",
+        "question": "What are the opening hours and the entry fee of the garden?",
+        "passages": [
+            "The garden is open from April to October, daily from 9 to 18.",
+        ],
+        "response": "From April to October the garden is open daily from 9 to 18. The documents do not give the entry fee.",
+        "claim": "",
+        "label": "ANSWERED",
+        "explanation": "A partial answer, part answered and part declined, is ANSWERED.",
+    },
+    {
+        "dimension": "abstention",
+        "question": "Can I pay by instalments?",
+        "passages": [
+            "We accept bank transfer and direct debit. Invoices are sent by e-mail.",
+        ],
+        "response": "The documents do not say whether you can pay by instalments. Please ask the accounts office.",
+        "claim": "",
+        "label": "REFUSED",
+        "explanation": "It asserts nothing about the question. A pointer alone, after saying that the sources are silent, is still a refusal.",
+    },
+    {
+        "dimension": "grounding",
+        "question": "Is there parking at the station?",
+        "passages": [
+            "Parking spaces: 40, of which 2 are for disabled people. Free of charge for two hours.",
+        ],
+        "response": "Yes, you can park there at no cost for up to two hours.",
+        "claim": "Parking is free for up to two hours.",
+        "label": "supported",
+        "explanation": "Plain rewording: “free of charge for two hours” and “free for up to two hours” say the same.",
+    },
+]

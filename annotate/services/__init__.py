@@ -1,6 +1,7 @@
 """Every write of what people say. Each function is one transaction; gold is settled inside it."""
 
 from annotate.services.adjudication import accept_split, adjudicate, decline_split
+from annotate.services.audit import draw_audit, finish_audited, mark_claim
 from annotate.services.imported import record_imported_labels
 from annotate.services.labels import annotate, flag, propose_split, skip, take_back, unflag
 from annotate.services.rounds import (
@@ -15,8 +16,15 @@ from annotate.services.rounds import (
     resume_round,
 )
 from annotate.services.rubric_tasks import dismiss_rubric_task, note_for_rubric, restore_rubric_task
-from annotate.services.rubrics import ensure_grader, imported_rubric, rubric_v1
+from annotate.services.rubrics import (
+    ensure_grader,
+    imported_rubric,
+    latest_rubric,
+    rubric_v1,
+    write_rubric_version,
+)
 from annotate.services.targets import Conflict, NotAssigned, Refused
+from annotate.services.warm_up import answer_warm_up, is_warming_up
 
 __all__ = [
     "Conflict",
@@ -26,12 +34,18 @@ __all__ = [
     "accept_split",
     "adjudicate",
     "annotate",
+    "answer_warm_up",
     "close_round",
     "decline_split",
     "dismiss_rubric_task",
+    "draw_audit",
     "ensure_grader",
+    "finish_audited",
     "flag",
     "imported_rubric",
+    "is_warming_up",
+    "latest_rubric",
+    "mark_claim",
     "new_seed",
     "note_for_rubric",
     "open_round",
@@ -47,4 +61,5 @@ __all__ = [
     "skip",
     "take_back",
     "unflag",
+    "write_rubric_version",
 ]

@@ -34,6 +34,7 @@ from annotate.services.targets import (
     round_for_labels,
     settle,
 )
+from annotate.services.warm_up import check_warmed_up
 from evalsets.models import Claim, Passage, Response
 
 
@@ -60,6 +61,7 @@ def annotate(
     if key and (event := _event_of(grader, key)):
         return _answer_again(event, round, target, label)
     round = round_for_labels(round)
+    check_warmed_up(round, grader)
     _check_not_final(round, grader, response, target)
     current = Annotation.objects.filter(target.filter, round=round, grader=grader).first()
     if current and (current.label, current.note, current.evidence) == (label, note, evidence):

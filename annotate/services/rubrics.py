@@ -1,18 +1,23 @@
 """Graders and rubrics."""
 
-import hashlib
-import json
+from collections.abc import Iterable
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext as _
 
 from annotate import rubric_text
+from annotate.material import content_of
 from annotate.models import (
     Dimension,
     Grader,
     Rubric,
+    RubricTask,
     RubricVersion,
+    WarmUpCase,
 )
+from annotate.rubric_rules import Content, digest, problems
+from annotate.services.targets import Refused
 from evalsets.labels import LABELS, TARGET_OF
 from evalsets.models import EvalSet
 
@@ -35,14 +40,43 @@ def ensure_grader(*, evalset: EvalSet, name: str, person=None) -> Grader:
 
 
 def rubric_v1(*, evalset: EvalSet, person=None) -> RubricVersion:
-    return _rubric(
-        evalset=evalset,
-        person=person,
-        name=rubric_text.NAME,
-        is_imported=False,
-        decisions=rubric_text.DECISIONS,
-        dimensions=rubric_text.DIMENSIONS,
+    content = {
+        "decisions": rubric_text.DECISIONS,
+        "reference_based": False,
+        "dimensions": [dimension | {"asked_when": None} for dimension in rubric_text.DIMENSIONS],
+        "warm_up_cases": rubric_text.WARM_UP_CASES,
+    }
+    return _first_version(
+        evalset=evalset, person=person, name=rubric_text.NAME, is_imported=False, content=content
     )
+
+
+def latest_rubric(*, evalset: EvalSet, person=None) -> RubricVersion:
+    """The newest version of the eval set's own rubric; the built-in first one where there is none yet."""
+    first = rubric_v1(evalset=evalset, person=person)
+    return first.rubric.versions.order_by("-number")[0]
+
+
+@transaction.atomic
+def write_rubric_version(
+    *, rubric: Rubric, content: Content, settles: Iterable[RubricTask] = (), person=None
+) -> tuple[RubricVersion, bool]:
+    """A new version with this content, and whether it is new: what a version says already is not doubled.
+
+    The tasks that it settles leave the to-do list of the rubric.
+    """
+    if rubric.is_imported:
+        raise Refused(_("The rules of imported labels are not ours to rewrite."))
+    if wrong := problems(content):
+        raise Refused(" ".join(dict.fromkeys(problem.message for problem in wrong)))
+    EvalSet.objects.select_for_update().get(pk=rubric.evalset_id)
+    versions = list(rubric.versions.prefetch_related("dimensions", "warm_up_cases").order_by("-number"))
+    same = next((version for version in versions if content_of(version) == content), None)
+    version = same or _store(rubric, versions[0].number + 1 if versions else 1, content, person)
+    RubricTask.objects.filter(
+        pk__in=[task.pk for task in settles], rubric=rubric, settled_in=None, dismissed_at=None
+    ).update(settled_in=version)
+    return version, same is None
 
 
 def imported_rubric(*, evalset: EvalSet) -> RubricVersion:
@@ -52,6 +86,7 @@ def imported_rubric(*, evalset: EvalSet) -> RubricVersion:
             "name": name,
             "target": TARGET_OF[name],
             "question": "",
+            "asked_when": None,
             "labels": [
                 {"name": label, "key": str(key), "definition": "", "examples": []}
                 for key, label in enumerate(labels, start=1)
@@ -59,30 +94,34 @@ def imported_rubric(*, evalset: EvalSet) -> RubricVersion:
         }
         for name, labels in LABELS.items()
     ]
-    return _rubric(
-        evalset=evalset, person=None, name="imported", is_imported=True, decisions="", dimensions=dimensions
-    )
+    content = {"decisions": "", "reference_based": False, "dimensions": dimensions, "warm_up_cases": []}
+    return _first_version(evalset=evalset, person=None, name="imported", is_imported=True, content=content)
 
 
 @transaction.atomic
-def _rubric(*, evalset, person, name, is_imported, decisions, dimensions) -> RubricVersion:
+def _first_version(*, evalset: EvalSet, person, name: str, is_imported: bool, content: Content):
     EvalSet.objects.select_for_update().get(pk=evalset.pk)
     rubric, _made = Rubric.objects.get_or_create(
         evalset=evalset, name=name, defaults={"is_imported": is_imported}
     )
-    version = rubric.versions.filter(number=1).first()
-    if version:
-        return version
-    text = json.dumps([decisions, dimensions], ensure_ascii=False, sort_keys=True)
+    return rubric.versions.filter(number=1).first() or _store(rubric, 1, content, person)
+
+
+def _store(rubric: Rubric, number: int, content: Content, person) -> RubricVersion:
     version = RubricVersion.objects.create(
         rubric=rubric,
-        number=1,
-        decisions=decisions,
-        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        number=number,
+        decisions=content["decisions"],
+        reference_based=content["reference_based"],
+        sha256=digest(content),
         created_by=person,
     )
     Dimension.objects.bulk_create(
         Dimension(rubric_version=version, position=position, **dimension)
-        for position, dimension in enumerate(dimensions, start=1)
+        for position, dimension in enumerate(content["dimensions"], start=1)
+    )
+    WarmUpCase.objects.bulk_create(
+        WarmUpCase(rubric_version=version, position=position, **case)
+        for position, case in enumerate(content["warm_up_cases"], start=1)
     )
     return version
