@@ -47,7 +47,7 @@ def export_gold(*, version: EvalSetVersion, round: Round, out: Path) -> Figures:
     out.mkdir(parents=True, exist_ok=True)
     (out / goldfile.PARQUET).unlink(missing_ok=True)
     tables = {name: table_of(version=version, round=round, dimension=name) for name in LABELS}
-    graded = dimensions_of(round)
+    graded = [name for name in dimensions_of(round) if name in LABELS]
     people = _People(round)
     unresolved = _write_records(_Records(version, round, tables, graded, people), out)
     pseudonymous = {name: goldfile.renamed(table, people.by_name) for name, table in tables.items()}
@@ -359,7 +359,7 @@ def _judge(judge: Judge, version: EvalSetVersion) -> Figures:
 
 def gold_overview(*, version: EvalSetVersion, round: Round) -> Figures:
     """What the gold set of a round holds and what is missing, before anything is written."""
-    graded = dimensions_of(round)
+    graded = [name for name in dimensions_of(round) if name in LABELS]
     tables = {name: table_of(version=version, round=round, dimension=name).leaves() for name in graded}
     return {
         "dimensions": [

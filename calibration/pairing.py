@@ -7,17 +7,36 @@ target without a label keeps its row and the reason. A handful of queries; no te
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from django.db.models.functions import Substr
 
-from annotate.models import Annotation, Assignment, GoldLabel, Grader, Round
+from annotate.asking import CITATION, CLAIM, PASSAGE, RESPONSE, Question
+from annotate.material import questions_of
+from annotate.models import Annotation, Assignment, Dimension, GoldLabel, Grader, Round, SecondLookTarget
 from calibration.models import JudgeRun, Verdict
-from calibration.table import MISSING, REASON_CODE, Column, Table, Targets, gold_column, grader_column
+from calibration.table import (
+    MISSING,
+    REASON_CODE,
+    Column,
+    Mask,
+    Table,
+    Targets,
+    gold_column,
+    grader_column,
+)
 from evalsets.labels import LABELS
-from evalsets.models import Claim, EvalSetVersion, Response, SystemRun
+from evalsets.models import Claim, EvalSetVersion, Passage, Response, SystemRun
 
 HEAD = 40  # characters that decide whether a response is empty, nearly always
+KEY_FIELDS = {
+    CLAIM: ("claim_id",),
+    RESPONSE: ("response_id",),
+    PASSAGE: ("passage_id",),
+    CITATION: ("claim_id", "passage_id"),
+}
 
 
 def chosen_round(*, version: EvalSetVersion, number: int | None = None) -> Round | None:
@@ -38,13 +57,14 @@ def chosen_round(*, version: EvalSetVersion, number: int | None = None) -> Round
 
 
 def dimensions_of(round: Round | None) -> list[str]:
-    """The dimensions that the round's rubric asks for or that somebody labelled, in fixed order."""
+    """The dimensions that the round's rubric asks for or that somebody labelled; the two fixed ones first."""
     if round is None:
         return list(LABELS)
     asked = set(Annotation.objects.filter(round=round).values_list("dimension", flat=True).distinct())
+    optional = [d.name for d in round.rubric_version.dimensions.all() if d.name not in LABELS]
     if round.kind != Round.Kind.IMPORTED:
-        asked |= set(round.rubric_version.dimensions.values_list("name", flat=True))
-    return [dimension for dimension in LABELS if dimension in asked]
+        asked |= {d.name for d in round.rubric_version.dimensions.all()}
+    return [dimension for dimension in (*LABELS, *optional) if dimension in asked]
 
 
 def run_names(runs: Iterable[SystemRun]) -> dict[int, str]:
@@ -64,28 +84,51 @@ def table_of(
 ) -> Table:
     """What was said in one dimension about the targets of a round, or of a version before its first round."""
     scope = round.runs if round else version.runs
-    targets = targets_of(runs=scope.select_related("system").order_by("number"), dimension=dimension)
+    optional = optional_dimension(round, dimension)
+    targets = targets_of(
+        runs=scope.select_related("system").order_by("number"), dimension=dimension, optional=optional
+    )
     graders = grader_columns(targets=targets, round=round) if round else ()
     gold, source, saw_judge = gold_columns(targets=targets, round=round, graders=graders)
     judge = judge_column(targets=targets, judge_run=judge_run) if judge_run else None
-    return Table(targets, graders, gold, source, saw_judge, judge)
+    table = Table(targets, graders, gold, source, saw_judge, judge)
+    return _as_asked(table, version, round) if round else table
 
 
-def targets_of(*, runs: Iterable[SystemRun], dimension: str) -> Targets:
-    """Every claim or response of the runs as one row, in the order of the file."""
+def optional_dimension(round: Round | None, dimension: str) -> Dimension | None:
+    """The dimension's row in the round's rubric; None for the two whose labels are fixed."""
+    if dimension in LABELS:
+        return None
+    if round is None:
+        raise ValueError(f"without a round there is no rubric that asks for {dimension}")
+    return round.rubric_version.dimensions.get(name=dimension)
+
+
+def targets_of(*, runs: Iterable[SystemRun], dimension: str, optional: Dimension | None = None) -> Targets:
+    """Everything in the runs that the dimension is about, one row each, in the order of the file."""
     names = run_names(runs)
     responses, facts = _responses(list(names))
-    if dimension == "abstention":
-        rows = [
-            (response, response, item, run, False, True, True, empty)
-            for response, (item, run, empty) in responses.items()
-        ]
-    else:
-        rows = _claim_rows(list(names), responses)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 8
-    target, response, item, run = (np.array(column, dtype=np.int64) for column in columns[:4])
-    decision, original, leaf, empty = (np.array(column, dtype=bool) for column in columns[4:])
-    return Targets(dimension, target, response, item, run, decision, original, leaf, empty, names, facts)
+    kind = optional.target if optional else RESPONSE if dimension == "abstention" else CLAIM
+    rows = _ROWS[kind](list(names), responses)
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 9
+    target, passage, response, item, run = (np.array(column, dtype=np.int64) for column in columns[:5])
+    decision, original, leaf, empty = (np.array(column, dtype=bool) for column in columns[5:])
+    return Targets(
+        dimension,
+        target,
+        response,
+        item,
+        run,
+        decision,
+        original,
+        leaf,
+        empty,
+        names,
+        facts,
+        passage=passage if kind == CITATION else None,
+        own_labels=optional.label_names if optional else (),
+        own_unit=optional.target if optional else "",
+    )
 
 
 def _responses(runs: list[int]) -> tuple[dict[int, tuple[int, int, bool]], dict[int, dict]]:
@@ -116,29 +159,130 @@ def _responses(runs: list[int]) -> tuple[dict[int, tuple[int, int, bool]], dict[
     return responses, facts
 
 
-def _claim_rows(runs: list[int], responses: dict[int, tuple[int, int, bool]]) -> list[tuple]:
-    claims = list(
-        Claim.objects.filter(response__run__in=runs)
-        .order_by("response__run__number", "response__position", "position", "pk")
-        .values_list("pk", "response_id", "parent_id", "decision")
-    )
+ResponseFacts = dict[int, tuple[int, int, bool]]  # item, run, whether it is empty
+
+
+def _response_rows(runs: list[int], responses: ResponseFacts) -> list[tuple]:
+    return [
+        (response, 0, response, item, run, False, True, True, empty)
+        for response, (item, run, empty) in responses.items()
+    ]
+
+
+def _claim_rows(runs: list[int], responses: ResponseFacts) -> list[tuple]:
+    claims = list(_claims(runs).values_list("pk", "response_id", "parent_id", "decision"))
     parents = {parent for _, _, parent, _ in claims}
     return [
-        (pk, response, item, run, bool(decision), parent is None, pk not in parents, empty)
+        (pk, 0, response, item, run, bool(decision), parent is None, pk not in parents, empty)
         for pk, response, parent, decision in claims
         for item, run, empty in (responses[response],)
     ]
 
 
-def _row_of_target(targets: Targets) -> dict[int, int]:
-    return {target: row for row, target in enumerate(targets.target.tolist())}
+def _passage_rows(runs: list[int], responses: ResponseFacts) -> list[tuple]:
+    return [
+        (passage, 0, response, item, run, False, True, True, False)
+        for response, served in _served(runs).items()
+        for item, run, _empty in (responses[response],)
+        for passage in served.values()
+    ]
 
 
-def _target_field(targets: Targets) -> str:
-    return f"{targets.unit}_id"
+def _citation_rows(runs: list[int], responses: ResponseFacts) -> list[tuple]:
+    served = _served(runs)
+    cited = _claims(runs).filter(parent__isnull=True).values_list("pk", "response_id", "source_ids")
+    return [
+        (claim, served[response][passage], response, item, run, False, True, True, False)
+        for claim, response, source_ids in cited
+        for item, run, _empty in (responses[response],)
+        for passage in dict.fromkeys(source_ids)
+        if passage in served.get(response, ())
+    ]
 
 
-def _codes(targets: Targets, labels: Iterable[tuple[int, str]], rows: dict[int, int]) -> np.ndarray:
+_ROWS = {RESPONSE: _response_rows, CLAIM: _claim_rows, PASSAGE: _passage_rows, CITATION: _citation_rows}
+
+
+def _claims(runs: list[int]):
+    return Claim.objects.filter(response__run__in=runs).order_by(
+        "response__run__number", "response__position", "position", "pk"
+    )
+
+
+def _served(runs: list[int]) -> dict[int, dict[str, int]]:
+    """Of each response its passages as they are asked about: one for each id."""
+    served: dict[int, dict[str, int]] = {}
+    passages = Passage.objects.filter(response__run__in=runs).order_by(
+        "response__run__number", "response__position", "rank"
+    )
+    for response, name, pk in passages.values_list("response_id", "passage_id", "pk"):
+        served.setdefault(response, {})[name] = pk
+    return served
+
+
+def _as_asked(table: Table, version: EvalSetVersion, round: Round) -> Table:
+    """Say of a missing label that the question was not put, where it was not."""
+    targets = table.targets
+    if round.kind == Round.Kind.SECOND_LOOK:
+        left_out = ~np.isin(np.arange(len(table)), _drawn_rows(targets, round))
+        return replace(table, graders=tuple(column.not_asked(left_out) for column in table.graders))
+    question = next((q for q in questions_of(round.rubric_version) if q.dimension == targets.dimension), None)
+    if question is None or not question.after:
+        return table
+    before = table_of(version=version, round=round, dimension=question.after)
+    at = _rows_of_condition(targets, before.targets, question)
+    asked_of = {column.name: column for column in before.graders}
+    graders = tuple(
+        column.not_asked(_condition_fails(asked_of[column.name], at, before.targets, question))
+        if column.name in asked_of
+        else column
+        for column in table.graders
+    )
+    assert table.gold is not None
+    assert before.gold is not None
+    gold = table.gold.not_asked(_condition_fails(before.gold, at, before.targets, question))
+    return replace(table, graders=graders, gold=gold)
+
+
+def _drawn_rows(targets: Targets, round: Round) -> list[int]:
+    rows = _row_of_target(targets)
+    drawn = SecondLookTarget.objects.filter(round=round, dimension=targets.dimension)
+    found = (rows.get(_key(key)) for key in drawn.values_list(*KEY_FIELDS[targets.unit]))
+    return [row for row in found if row is not None]
+
+
+def _rows_of_condition(targets: Targets, before: Targets, question: Question) -> np.ndarray:
+    """Of each target the row that decides whether it is asked."""
+    rows = _row_of_target(before)
+    same = question.after_target == question.target
+    keys: Iterable[Any]
+    if same:
+        keys = targets.keys()
+    else:  # of a citation its claim, of a passage its response
+        keys = (targets.target if question.after_target == CLAIM else targets.response).tolist()
+    return np.array([rows.get(key, MISSING) for key in keys], dtype=np.int64)
+
+
+def _condition_fails(column: Column, at: np.ndarray, before: Targets, question: Question) -> Mask:
+    """Where this rater's label leads elsewhere, or was itself not asked for."""
+    if not len(column.codes):
+        return np.zeros(len(at), dtype=bool)
+    leads = np.array([label in question.when for label in before.labels])
+    codes, why = column.codes[at], column.why[at]
+    elsewhere = (codes >= 0) & ~leads[codes]
+    return (at >= 0) & (elsewhere | ((codes < 0) & (why == REASON_CODE["not_asked"])))
+
+
+def _row_of_target(targets: Targets) -> dict[Any, int]:
+    return {key: row for row, key in enumerate(targets.keys())}
+
+
+def _key(fields: Iterable[int]) -> Any:
+    key = tuple(fields)
+    return key[0] if len(key) == 1 else key
+
+
+def _codes(targets: Targets, labels: Iterable[tuple[Any, str]], rows: dict[Any, int]) -> np.ndarray:
     position = {label: code for code, label in enumerate(targets.labels)}
     codes = np.full(len(targets), MISSING, dtype=np.int64)
     for target, label in labels:
@@ -151,10 +295,10 @@ def _codes(targets: Targets, labels: Iterable[tuple[int, str]], rows: dict[int, 
 def grader_columns(*, targets: Targets, round: Round) -> tuple[Column, ...]:
     """One column per grader of the round, in the order of their numbers."""
     rows = _row_of_target(targets)
-    given: dict[int, list[tuple[int, str]]] = {}
+    given: dict[int, list[tuple[Any, str]]] = {}
     labels = Annotation.objects.filter(round=round, dimension=targets.dimension)
-    for grader, target, label in labels.values_list("grader_id", _target_field(targets), "label"):
-        given.setdefault(grader, []).append((target, label))
+    for grader, label, *key in labels.values_list("grader_id", "label", *KEY_FIELDS[targets.unit]):
+        given.setdefault(grader, []).append((_key(key), label))
     assigned: dict[int, set[int]] = {}
     for grader, response in Assignment.objects.filter(round=round).values_list("grader_id", "response_id"):
         assigned.setdefault(grader, set()).add(response)
@@ -180,15 +324,15 @@ def gold_columns(
     rows = _row_of_target(targets)
     settled = list(
         GoldLabel.objects.filter(round=round, dimension=targets.dimension).values_list(
-            _target_field(targets), "label", "source", "adjudication__judge_seen"
+            "label", "source", "adjudication__judge_seen", *KEY_FIELDS[targets.unit]
         )
     )
-    codes = _codes(targets, [(target, label) for target, label, _, _ in settled], rows)
+    codes = _codes(targets, [(_key(key), label) for label, _, _, *key in settled], rows)
     source = np.full(len(targets), "", dtype=object)
     saw_judge = np.zeros(len(targets), dtype=bool)
-    for target, _, where_from, judge_seen in settled:
-        if target in rows:
-            source[rows[target]], saw_judge[rows[target]] = where_from, bool(judge_seen)
+    for _label, where_from, judge_seen, *key in settled:
+        if (row := rows.get(_key(key))) is not None:
+            source[row], saw_judge[row] = where_from, bool(judge_seen)
     return gold_column(codes, targets, graders), source, saw_judge
 
 
@@ -205,8 +349,8 @@ def judge_column(*, targets: Targets, judge_run: JudgeRun) -> Column:
         Verdict.State.PENDING: REASON_CODE["verdict_pending"],
         Verdict.State.CLAIMED: REASON_CODE["verdict_pending"],
     }
-    for target, state, label in verdicts.values_list(_target_field(targets), "state", "label"):
-        row = rows.get(target)
+    for state, label, *key in verdicts.values_list("state", "label", *KEY_FIELDS[targets.unit]):
+        row = rows.get(_key(key))
         if row is None:
             continue
         why[row] = reason[state]

@@ -21,6 +21,7 @@ REASONS = (
     "empty_response",
     "not_assigned",
     "part_of_split",
+    "not_asked",
     "no_label",
     "not_labelled",
     "split",
@@ -59,6 +60,11 @@ class Column:
         codes[hidden], why[hidden] = MISSING, REASON_CODE[reason]
         return replace(self, codes=codes, why=why)
 
+    def not_asked(self, mask: Mask) -> "Column":
+        """The same column, with another reason for the masked targets that have no label."""
+        why = np.where(mask & ~self.has, REASON_CODE["not_asked"], self.why)
+        return replace(self, why=why.astype(np.int8))
+
     def words(self, labels: Sequence[str]) -> list[str | None]:
         """The labels themselves, None where there is none."""
         return [labels[code] if code >= 0 else None for code in self.codes.tolist()]
@@ -95,14 +101,24 @@ class Targets:
     empty: Mask  # of an empty response
     run_names: Mapping[int, str]
     item_facts: Mapping[int, Mapping[str, Any]]  # strata, answerable, reason
+    passage: Ints | None = None  # of a citation, beside its claim
+    # Of an optional dimension of the rubric; those of the two that every rubric has are fixed.
+    own_labels: tuple[str, ...] = ()
+    own_unit: str = ""
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return LABELS[self.dimension]
+        return self.own_labels or LABELS[self.dimension]
 
     @property
     def unit(self) -> str:
-        return TARGET_OF[self.dimension]
+        return self.own_unit or TARGET_OF[self.dimension]
+
+    def keys(self) -> list[Any]:
+        """What names each target among those of its kind: its id, or claim and passage of a citation."""
+        if self.passage is None:
+            return self.target.tolist()
+        return list(zip(self.target.tolist(), self.passage.tolist(), strict=True))
 
     def __len__(self) -> int:
         return len(self.target)
