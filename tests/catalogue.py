@@ -112,5 +112,9 @@ def update(language: str) -> None:
 if __name__ == "__main__":
     for each in languages():
         update(each)
-        left = [message for message in catalogue_of(each) if message.id and not message.string]
+        left = [
+            m
+            for m in catalogue_of(each)
+            if m.id and not all([m.string] if isinstance(m.string, str) else m.string)
+        ]
         print(f"{each}: {len(left)} without a translation")
