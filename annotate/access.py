@@ -10,16 +10,19 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef
 from django.http import Http404
 
-from annotate.models import Annotation, Assignment, Grader, Round, Unblinding
+from annotate.models import Annotation, Assignment, AuditedResponse, Grader, Round, Unblinding
 from evalsets.access import GRADER, LEAD, has_role, version_of
 from evalsets.models import EvalSetVersion
 
 
 class ClosedWhileGrading(Exception):
-    """Raised instead of showing labels to somebody with unfinished assignments in that round."""
+    """Raised instead of showing labels to somebody with unfinished assignments in that round.
 
-    def __init__(self, rounds):
-        self.rounds = rounds
+    `of_response`: only this response is closed, for its claim audit, and until it is graded.
+    """
+
+    def __init__(self, rounds, of_response=False):
+        self.rounds, self.of_response = rounds, of_response
         super().__init__("closed while you have unfinished assignments")
 
 
@@ -53,6 +56,39 @@ def _note_unblinding(person, version: EvalSetVersion) -> None:
     Unblinding.objects.bulk_create(
         [Unblinding(round=round, person=person) for round in rounds], ignore_conflicts=True
     )
+
+
+# The claim audit holds no labels and belongs before a run is frozen, so it is open to leads who still grade.
+# But a mark or a note is somebody's word about a claim: not of a response that the lead has yet to grade.
+
+
+def responses_to_grade(person, version: EvalSetVersion):
+    """Ids of the responses of this version that the person still has to grade."""
+    return Assignment.objects.filter(
+        round__in=unfinished_rounds(person, version),
+        grader__person=person,
+        state=Assignment.State.PENDING,
+    ).values("response")
+
+
+def audited_of(person, slug, number, sample_number, position) -> AuditedResponse:
+    """One response of an audit sample, for leads; closed to one who still has to grade it."""
+    version = version_of(person, slug, number, LEAD)
+    audited = (
+        AuditedResponse.objects.select_related("sample__version__evalset", "response__item", "response__run")
+        .filter(sample__version=version, sample__number=sample_number, position=position)
+        .first()
+    )
+    if audited is None:
+        raise Http404
+    blocking = unfinished_rounds(person, version).filter(
+        assignments__response=audited.response_id,
+        assignments__grader__person=person,
+        assignments__state=Assignment.State.PENDING,
+    )
+    if blocking.exists():
+        raise ClosedWhileGrading(list(blocking), of_response=True)
+    return audited
 
 
 def round_for_grading(person, round_id) -> tuple[Round, Grader | None]:

@@ -4,7 +4,7 @@ from django import forms
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext_lazy as _
 
-from annotate.models import Adjudication, Grader
+from annotate.models import Adjudication, ClaimAudit, Grader
 from evalsets.labels import LABELS
 from evalsets.models import Membership, SystemRun
 
@@ -180,3 +180,40 @@ class SplitDecisionForm(forms.Form):
     def parts(self) -> list[tuple[str, str]]:
         data = self.cleaned_data
         return [(data[f"text-{n}"], data[f"label-{n}"]) for n in range(1, self.count + 1)]
+
+
+# The claim audit
+
+
+class DrawAuditForm(forms.Form):
+    """Which runs, drafts included: the audit belongs before a run is frozen."""
+
+    runs = forms.ModelMultipleChoiceField(
+        SystemRun.objects.none(), widget=forms.CheckboxSelectMultiple, label=_("System runs")
+    )
+    size = forms.IntegerField(
+        min_value=1,
+        max_value=10_000,
+        initial=30,
+        label=_("Responses to look at"),
+        help_text=_("Drawn at random from all chosen runs together."),
+    )
+    seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, widget=forms.HiddenInput)
+
+    def __init__(self, *args, version, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.fields["runs"].queryset = version.runs.select_related("system").order_by("number")
+
+
+class MarkForm(forms.Form):
+    claim = forms.IntegerField(min_value=1)
+    mark = forms.ChoiceField(choices=ClaimAudit.Mark.choices)
+
+
+class FinishAuditedForm(forms.Form):
+    missing = forms.IntegerField(
+        min_value=0, max_value=1000, label=_("Statements of the response that no claim holds")
+    )
+    note = forms.CharField(
+        max_length=MAX_TEXT, required=False, widget=forms.Textarea(attrs={"rows": 2}), label=_("Note")
+    )

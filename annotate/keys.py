@@ -42,6 +42,28 @@ ADJUDICATING = (
     Key(("?",), "keys", _("show the keys")),
 )
 
+# Of the claim audit. Its marks are not labels: they say nothing about the sources.
+MARKS = {"well_split": "1", "badly_split": "2", "not_in_response": "3"}
+BACK = Key(("u", "Backspace"), "back", _("go back, to change a mark"))
+AUDITING = {
+    "mark": (
+        Key(("e",), "evidence", _("light up the claim's words in the response")),
+        BACK,
+        Key(("?",), "keys", _("show the keys")),
+    ),
+    "finish": (
+        Key(("m",), "missing", _("say how many claims are missing")),
+        Key(("n",), "note", _("write a note")),
+        Key(("Enter",), "finish", _("save the response and go on")),
+        BACK,
+        Key(("?",), "keys", _("show the keys")),
+    ),
+}
+
+
+def mark_keys(choices) -> tuple[Key, ...]:
+    return tuple(Key((MARKS[value],), f"mark-{value}", says) for value, says in choices)
+
 
 def label_keys(labels) -> tuple[Key, ...]:
     return tuple(Key((label["key"],), f"label-{label['name']}", label["name"]) for label in labels)

@@ -15,4 +15,5 @@ class ClosedWhileGradingMiddleware:
     def process_exception(self, request, exception):
         if not isinstance(exception, ClosedWhileGrading):
             return None
-        return render(request, "annotate/closed.html", {"rounds": exception.rounds}, status=403)
+        context = {"rounds": exception.rounds, "of_response": exception.of_response}
+        return render(request, "annotate/closed.html", context, status=403)

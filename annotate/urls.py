@@ -1,12 +1,13 @@
 from django.urls import path
 
-from annotate.views import adjudication, grading, rounds
+from annotate.views import adjudication, audit, grading, rounds
 
 app_name = "annotate"
 
 VERSION = "evalsets/<slug:slug>/<int:number>/"
 ROUND = f"{VERSION}rounds/<int:round_number>/"
 DISAGREEMENTS = f"{VERSION}disagreements/"
+AUDIT = f"{VERSION}audit/<int:sample_number>/"
 
 urlpatterns = [
     path("grade/<int:round_id>/", grading.grade, name="grade"),
@@ -22,6 +23,10 @@ urlpatterns = [
     path(f"{ROUND}move/", rounds.move_round, name="move_round"),
     path(f"{ROUND}reassign/", rounds.reassign, name="reassign"),
     path(f"{VERSION}rubric/", rounds.rubric, name="rubric"),
+    path(f"{VERSION}audit/", audit.audits, name="audits"),
+    path(f"{AUDIT}<int:position>/", audit.audited, name="audited"),
+    path(f"{AUDIT}<int:position>/mark/", audit.mark, name="mark_claim"),
+    path(f"{AUDIT}<int:position>/finish/", audit.finish, name="finish_audited"),
     path(DISAGREEMENTS, adjudication.list_disagreements, name="disagreements"),
     path(
         f"{DISAGREEMENTS}<int:round_number>/<str:dimension>/<int:target>/",

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from calibration.views import agreement, exchange, gold, judges, method, rates, report
+from calibration.views import agreement, audit, exchange, gold, judges, method, rates, report
 
 app_name = "calibration"
 
@@ -27,6 +27,7 @@ urlpatterns = [
     path(f"{REPORT}/build/", report.build, name="build_report"),
     path(f"{REPORT}/cases/", report.cases, name="report_cases"),
     path(f"{REPORT}/<int:report>/kappa.<slug:kind>", report.kappa_chart, name="kappa_chart"),
+    path(f"{VERSION}/audit/result/", audit.extraction, name="extraction"),
     path(f"{VERSION}/rates/", rates.rates, name="rates"),
     path(f"{VERSION}/gold/", gold.gold, name="gold"),
     path(f"{VERSION}/gold/download/", gold.gold_download, name="gold_download"),

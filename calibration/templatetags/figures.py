@@ -150,6 +150,11 @@ def total(mapping) -> int:
 
 
 @register.filter
+def fault_words(code: str):
+    return words.EXTRACTION_FAULTS.get(code, code)
+
+
+@register.filter
 def source_words(source: str):
     return words.SOURCES.get(source, source)
 

@@ -1,0 +1,116 @@
+"""How well the claims were extracted, by the claim audits: it stands beside every rate of claims."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from annotate.auditing import drawn_audits, latest_audits
+from annotate.models import ClaimAudit
+from calibration import stats
+from calibration.measures import Figures
+from calibration.pairing import run_names
+from evalsets.models import Claim, Response, SystemRun
+
+
+@dataclass(frozen=True)
+class Audited:
+    """One response of a sample. `missing` is None until it is finished: none of its marks count before."""
+
+    item: int
+    run: int
+    strata: dict[str, str]
+    marks: tuple[str | None, ...]  # one for each extracted claim
+    missing: int | None
+
+
+def extraction_of(runs: Iterable[SystemRun]) -> Figures:
+    """Extraction error and missed claims of these runs, and of each system and stratum apart."""
+    runs = list(runs)
+    names = run_names(runs)
+    audited = list(_audited(runs))
+    strata = sorted({pair for one in audited for pair in one.strata.items()})
+    return _figures(audited) | {
+        "responses": Response.objects.filter(run__in=runs).count(),
+        "per_system": [
+            {"system": name} | _figures([one for one in audited if one.run == run])
+            for run, name in names.items()
+        ],
+        "per_stratum": [
+            {"name": name, "value": value}
+            | _figures([one for one in audited if one.strata.get(name) == value])
+            for name, value in strata
+        ],
+    }
+
+
+def with_extraction(figures: Figures, runs: Iterable[SystemRun]) -> Figures:
+    """Rates of claims with the extraction error of what they count: of all, of each system and stratum.
+
+    Where a rate is withheld as a whole there is nothing for it to stand beside.
+    """
+    if "hallucination" not in figures or "systems" not in figures:
+        return figures
+    runs = list(runs)
+    names = run_names(runs)
+    extraction = extraction_of(run for run in runs if names[run.pk] in figures["systems"])
+    nobody = _figures([])
+    of_system = {entry.pop("system"): entry for entry in extraction.pop("per_system")}
+    of_stratum = {(entry.pop("name"), entry.pop("value")): entry for entry in extraction.pop("per_stratum")}
+    return figures | {
+        "extraction": extraction,
+        "per_system": [
+            entry | {"extraction": of_system.get(entry["system"], nobody)} for entry in figures["per_system"]
+        ],
+        "per_stratum": [
+            entry | {"extraction": of_stratum.get((entry["name"], entry["value"]), nobody)}
+            for entry in figures["per_stratum"]
+        ],
+    }
+
+
+def _figures(audited: Sequence[Audited]) -> Figures:
+    done = [one for one in audited if one.missing is not None]
+    extraction = stats.extraction_error(
+        [mark for one in audited for mark in one.marks],
+        [one.item for one in audited for _mark in one.marks],
+        [one.missing or 0 for one in done],
+        [one.item for one in done],
+    )
+    return extraction.as_dict() | {
+        "responses_audited": len(done),
+        "responses_waiting": len(audited) - len(done),
+        "marks": dict(Counter(mark for one in done for mark in one.marks if mark)),
+        "sentence": extraction.explain(),
+    }
+
+
+def _audited(runs: list[SystemRun]) -> Iterator[Audited]:
+    """Of each drawn response the latest finished audit, else one that waits."""
+    fields = (
+        "pk",
+        "response_id",
+        "response__item_id",
+        "response__run_id",
+        "response__item__strata",
+        "missing",
+    )
+    finished = {row[1]: row for row in latest_audits(runs).values_list(*fields)}
+    waiting = {row[1]: row for row in drawn_audits(runs).values_list(*fields) if row[1] not in finished}
+    marks = dict(
+        ClaimAudit.objects.filter(audited__in=[row[0] for row in finished.values()]).values_list(
+            "claim_id", "mark"
+        )
+    )
+    claims: dict[int, list[int]] = {}
+    extracted = Claim.objects.filter(response__in=[*finished, *waiting], parent__isnull=True)
+    for claim, response in extracted.values_list("pk", "response_id"):
+        claims.setdefault(response, []).append(claim)
+    for response, (_pk, _response, item, run, strata, missing) in (finished | waiting).items():
+        is_done = response in finished
+        yield Audited(
+            item=item,
+            run=run,
+            strata=strata,
+            marks=tuple(marks.get(claim) if is_done else None for claim in claims.get(response, ())),
+            missing=missing if is_done else None,
+        )
