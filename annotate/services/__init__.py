@@ -1,16 +1,21 @@
 """Every write of what people say. Each function is one transaction; gold is settled inside it."""
 
-from annotate.services.adjudication import accept_split, adjudicate, decline_split
+from annotate.services.adjudication import (
+    accept_split,
+    adjudicate,
+    decline_split,
+    open_for_adjudication,
+    revoke,
+    split_claim,
+)
 from annotate.services.audit import draw_audit, finish_audited, mark_claim
 from annotate.services.imported import record_imported_labels
 from annotate.services.labels import annotate, flag, propose_split, skip, take_back, unflag
+from annotate.services.opening import Planned, open_round, plan_round
 from annotate.services.rounds import (
-    Planned,
     close_round,
     new_seed,
-    open_round,
     pause_round,
-    plan_round,
     reassign,
     reassign_unfinished,
     resume_round,
@@ -48,6 +53,7 @@ __all__ = [
     "mark_claim",
     "new_seed",
     "note_for_rubric",
+    "open_for_adjudication",
     "open_round",
     "pause_round",
     "plan_round",
@@ -57,8 +63,10 @@ __all__ = [
     "record_imported_labels",
     "restore_rubric_task",
     "resume_round",
+    "revoke",
     "rubric_v1",
     "skip",
+    "split_claim",
     "take_back",
     "unflag",
     "write_rubric_version",

@@ -11,8 +11,10 @@ from annotate.models import (
     Adjudication,
     ClaimSplit,
     GoldLabel,
+    Opening,
     Round,
 )
+from annotate.services.rubric_tasks import note_for_rubric
 from annotate.services.targets import (
     Conflict,
     Refused,
@@ -29,6 +31,14 @@ from evalsets.models import Claim, Passage, Response
 
 
 @transaction.atomic
+def open_for_adjudication(*, round: Round, response: Response, person) -> Opening:
+    """From here on the labels of this response are final: the lead is about to see them."""
+    lock_assignments(round, response)
+    opening, _made = Opening.objects.get_or_create(round=round, response=response, defaults={"by": person})
+    return opening
+
+
+@transaction.atomic
 def adjudicate(
     *,
     round: Round,
@@ -39,10 +49,14 @@ def adjudicate(
     reason: str,
     passage: Passage | None = None,
     note: str = "",
+    for_rubric: bool = False,
     person,
     judge_seen: bool = False,
 ) -> Adjudication:
-    """The lead's decision on a target that everybody assigned has labelled; the latest one holds."""
+    """The lead's decision on a target that everybody assigned has labelled; the latest one holds.
+
+    `for_rubric` keeps the note as something that the rubric should say.
+    """
     target, asked_of = checked_target(round, response, claim, dimension, passage, may_be_part=True)
     checked_label(asked_of, label)
     if reason not in Adjudication.Reason.values or reason in Adjudication.GIVEN_BY_AN_ACTION:
@@ -53,9 +67,67 @@ def adjudicate(
     check_all_labelled(
         round, target._replace(claim_id=claim.parent_id) if claim and is_part else target, questions
     )
-    if claim is not None and ClaimSplit.objects.filter(claim=claim, state=ClaimSplit.State.ACCEPTED).exists():
-        raise Conflict(_("This claim has been split: decide its parts instead."))
-    return _decide(round, target, label=label, reason=reason, note=note, person=person, judge_seen=judge_seen)
+    _check_not_split(claim)
+    decision = _decide(
+        round, target, label=label, reason=reason, note=note, person=person, judge_seen=judge_seen
+    )
+    if for_rubric:
+        note_for_rubric(rubric=round.rubric_version.rubric, adjudication=decision, text=note, person=person)
+    return decision
+
+
+@transaction.atomic
+def revoke(*, adjudication: Adjudication, note: str = "", person) -> Adjudication:
+    """Take a decision back by a further entry: what held before holds again."""
+    round = adjudication.round
+    lock_assignments(round, adjudication.response)
+    target = Target(
+        adjudication.dimension,
+        adjudication.response_id,
+        adjudication.claim_id,
+        adjudication.passage_id,
+    )
+    standing = decisions_that_stand(round).filter(target.filter).order_by("-pk")
+    latest = standing.first()
+    if latest is None or latest.pk != adjudication.pk:
+        raise Conflict(_("Another decision holds by now; look again before you take one back."))
+    if latest.reason == Adjudication.Reason.SPLIT:
+        raise Conflict(_("A part of a split claim has no labels to fall back on: decide it anew instead."))
+    _check_not_split(adjudication.claim)
+    before = standing.exclude(pk=latest.pk).first()
+    entry = Adjudication.objects.create(
+        round=round,
+        **target.where,
+        label=latest.label,
+        reason=Adjudication.Reason.REVOKED,
+        note=note,
+        revokes=latest,
+        by=person,
+    )
+    if before is None:
+        GoldLabel.objects.filter(target.filter, round=round).delete()
+    else:
+        _hold(before, target)
+    settle(round, target, questions_of(round.rubric_version))
+    return entry
+
+
+def decisions_that_stand(round: Round):
+    """Neither revoked nor the revoking of another; of a target's the latest holds."""
+    return Adjudication.objects.filter(round=round, revokes__isnull=True, revoked_by__isnull=True)
+
+
+@transaction.atomic
+def split_claim(
+    *, round: Round, claim: Claim, parts: Sequence[tuple[str, str]], note: str = "", person
+) -> list[Adjudication]:
+    """The lead splits a claim that no grader has proposed to split: parts are (text, label)."""
+    if claim.parent_id:
+        raise Refused(_("This is already a part of a split claim."))
+    split = ClaimSplit.objects.create(
+        round=round, claim=claim, parts=[text.strip() for text, _label in parts]
+    )
+    return accept_split(split=split, parts=parts, note=note, person=person)
 
 
 @transaction.atomic
@@ -137,10 +209,19 @@ def _decide(round, target: Target, *, label, reason, note, person, judge_seen) -
     decision = Adjudication.objects.create(
         round=round, **target.where, label=label, reason=reason, note=note, by=person, judge_seen=judge_seen
     )
-    GoldLabel.objects.update_or_create(
-        round=round,
-        **target.where,
-        defaults={"label": label, "source": GoldLabel.Source.ADJUDICATED, "adjudication": decision},
-    )
+    _hold(decision, target)
     settle(round, target, questions_of(round.rubric_version))
     return decision
+
+
+def _hold(decision: Adjudication, target: Target) -> None:
+    GoldLabel.objects.update_or_create(
+        round=decision.round,
+        **target.where,
+        defaults={"label": decision.label, "source": GoldLabel.Source.ADJUDICATED, "adjudication": decision},
+    )
+
+
+def _check_not_split(claim: Claim | None) -> None:
+    if claim is not None and ClaimSplit.objects.filter(claim=claim, state=ClaimSplit.State.ACCEPTED).exists():
+        raise Conflict(_("This claim has been split: decide its parts instead."))

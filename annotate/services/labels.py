@@ -19,6 +19,7 @@ from annotate.models import (
     ClaimSplit,
     Flag,
     Grader,
+    Opening,
     Round,
     Unblinding,
 )
@@ -189,6 +190,10 @@ def _check_not_final(round: Round, grader: Grader, response: Response, target: T
     if Adjudication.objects.filter(round=round, response=response).exists():
         raise Conflict(
             _("The lead has already decided on this response; its labels can no longer be changed.")
+        )
+    if Opening.objects.filter(round=round, response=response).exists():
+        raise Conflict(
+            _("The lead has opened this response for adjudication; its labels can no longer be changed.")
         )
     if grader.person_id and Unblinding.objects.filter(round=round, person=grader.person_id).exists():
         raise Conflict(
