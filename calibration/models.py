@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from annotate.models import Round, RubricVersion, one_per_target, passage_of_target
@@ -32,6 +33,8 @@ class Judge(models.Model):
     api_key_variable = models.CharField(max_length=100, blank=True)  # the name of an environment variable
     prompt_version = models.CharField(max_length=50, blank=True)
     parameters = models.JSONField(default=dict, blank=True)
+    # {prompt, completion, currency}, for a million tokens. A price may change: no part of what the judge is.
+    prices = models.JSONField(default=dict, blank=True)
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
@@ -46,6 +49,45 @@ class Judge(models.Model):
         return self.name
 
 
+class Endpoint(models.Model):
+    """An address that judges call, and what all workers together may ask of it; null: no limit."""
+
+    base_url = models.CharField(max_length=500, unique=True)
+    concurrency = models.PositiveIntegerField(null=True, blank=True)
+    tokens_per_minute = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["base_url"]
+
+    def __str__(self):
+        return self.base_url
+
+
+class PromptVersion(models.Model):
+    """How a judge is asked, beside the rubric's own words. Never changed: another wording is another one."""
+
+    evalset = models.ForeignKey(EvalSet, on_delete=models.PROTECT, related_name="prompt_versions")
+    number = models.PositiveIntegerField()  # 1 is the built-in wording, which has no row
+    system = models.TextField()
+    methods = models.JSONField()  # what holds for each kind of target, by its name
+    closing = models.TextField()
+    note = models.TextField(blank=True)  # what changed, and why
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["evalset", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["evalset", "number"], name="prompt_number_once"),
+            models.CheckConstraint(condition=Q(number__gte=2), name="prompt_number_after_built_in"),
+        ]
+
+    def __str__(self):
+        return str(self.number)
+
+
 class JudgeRun(models.Model):
     class State(models.TextChoices):
         RUNNING = "running", _("running")
@@ -55,6 +97,11 @@ class JudgeRun(models.Model):
     class Origin(models.TextChoices):
         RUN = "run", _("run here")
         IMPORTED = "imported", _("imported")
+
+    class StopReason(models.TextChoices):
+        ASKED = "asked", _("somebody stopped it")
+        BREAKER = "breaker", _("its calls all failed alike")
+        BUDGET = "budget", _("its budget is used up")
 
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
     version = models.ForeignKey(EvalSetVersion, on_delete=models.PROTECT, related_name="judge_runs")
@@ -71,6 +118,16 @@ class JudgeRun(models.Model):
     requested = models.JSONField(default=dict)
     requested_fingerprint = models.CharField(max_length=64, blank=True)
     use_cache = models.BooleanField(default=True)
+    endpoint = models.ForeignKey(
+        Endpoint, on_delete=models.PROTECT, null=True, blank=True, related_name="runs"
+    )
+    prices = models.JSONField(default=dict, blank=True)  # those of the judge when the run was started
+    budget_calls = models.PositiveBigIntegerField(null=True, blank=True)
+    budget_tokens = models.PositiveBigIntegerField(null=True, blank=True)
+    budget_money = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    stop_reason = models.CharField(max_length=10, choices=StopReason.choices, blank=True)
+    stop_detail = models.TextField(blank=True)
+    resumed_at = models.DateTimeField(default=timezone.now)  # its latest start
     policy = models.JSONField(default=dict)  # the gate's thresholds when the run was started
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
@@ -110,16 +167,18 @@ class Verdict(models.Model):
         FAILED = "failed", _("failed")
 
     class Failure(models.TextChoices):
+        TRANSPORT = "transport", _("no connection, or a fault of the server (5xx)")
         RATE_LIMITED = "rate_limited", _("rate limited (429)")
-        SERVER_ERROR = "server_error", _("server error (5xx)")
         TIMEOUT = "timeout", _("no answer in time")
-        UNREACHABLE = "unreachable", _("address not reachable")
-        REJECTED = "rejected", _("request rejected (4xx)")
+        AUTH = "auth", _("key missing or refused")
+        TOO_LONG = "too_long", _("too long for the model")
+        BUDGET = "budget", _("the account's credit is used up")
+        REJECTED = "rejected", _("request rejected (another 4xx)")
         TRUNCATED = "truncated", _("answer cut short")
-        REFUSED = "refused", _("the judge refused")
-        INVALID_JSON = "invalid_json", _("not the JSON asked for")
+        REFUSED_TO_JUDGE = "refused_to_judge", _("the judge refused")
+        UNPARSEABLE = "unparseable", _("not the JSON asked for, or nothing")
+        AMBIGUOUS = "ambiguous", _("more than one answer")
         OFF_MENU = "off_menu", _("a label that was not offered")
-        EMPTY_ANSWER = "empty_answer", _("empty answer")
         INTERNAL = "internal", _("internal error")
 
     run = models.ForeignKey(JudgeRun, on_delete=models.PROTECT, related_name="verdicts")
@@ -169,6 +228,31 @@ class Verdict(models.Model):
         return f"{self.dimension}: {self.label or self.failure or self.state}"
 
 
+class Call(models.Model):
+    """One request to an endpoint, with what came of it. Request and reply may be pruned; the counts stay."""
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.PROTECT, related_name="calls")
+    verdict = models.ForeignKey(Verdict, on_delete=models.PROTECT, related_name="calls")
+    at = models.DateTimeField()
+    failure = models.CharField(max_length=16, choices=Verdict.Failure.choices, blank=True)
+    finish_reason = models.CharField(max_length=50, blank=True)
+    request = models.TextField(blank=True)
+    reply = models.TextField(blank=True)
+    prompt_tokens = models.PositiveIntegerField(null=True)
+    completion_tokens = models.PositiveIntegerField(null=True)  # thinking included
+    reasoning_tokens = models.PositiveIntegerField(null=True)
+    milliseconds = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["run", "at"], name="call_of_run"),
+            models.Index(fields=["at"], name="call_by_time"),
+        ]
+
+    def __str__(self):
+        return self.failure or self.finish_reason
+
+
 class CalibrationReport(models.Model):
     """A frozen record of one judge run against one round. Append-only."""
 
@@ -192,7 +276,7 @@ class CalibrationReport(models.Model):
 
 
 class VerdictSighting(models.Model):
-    """From here on this person has seen single verdicts: what they decide later does not count for a judge."""
+    """From here on this person has seen single verdicts: their later decisions count for no judge."""
 
     run = models.ForeignKey(JudgeRun, on_delete=models.PROTECT, related_name="sightings")
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
@@ -230,7 +314,7 @@ class GoldDoubt(models.Model):
 
 
 class GateThresholds(models.Model):
-    """The gate's thresholds of one version where they differ from the server's. Append-only; the latest holds."""
+    """Thresholds of one version where they differ from the server's. Append-only; the latest holds."""
 
     version = models.ForeignKey(EvalSetVersion, on_delete=models.PROTECT, related_name="thresholds")
     thresholds = models.JSONField(default=dict)
@@ -248,7 +332,7 @@ class GateThresholds(models.Model):
 
 
 class CalibrationSplit(models.Model):
-    """How the items with gold were drawn, and which of them may tune a prompt. Append-only; the latest holds."""
+    """How the items with gold were drawn, and which may tune a prompt. Append-only; the latest holds."""
 
     class Design(models.TextChoices):
         RANDOM = "random", _("a random share of the judged pool")

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from calibration.models import JudgeRun, Verdict, WorkerSighting
 from calibration.services import targets_of
-from evalsets.models import EvalSetVersion, SystemRun
+from evalsets.models import EvalSetVersion, System, SystemRun
 
 WORKER_SECONDS = 30
 RATE_SECONDS = 60
@@ -72,7 +72,7 @@ class Progress:
 
     @property
     def was_rejected(self) -> bool:
-        return Verdict.Failure.REJECTED in self.failures_by_kind
+        return bool({"auth", "rejected", "budget"} & set(self.failures_by_kind))
 
     @property
     def minutes_left(self) -> float | None:
@@ -150,4 +150,12 @@ def runs_of(version: EvalSetVersion) -> list[JudgeRun]:
             valid=Count("verdicts", filter=Q(verdicts__state=State.VALID)),
             failed=Count("verdicts", filter=Q(verdicts__state=State.FAILED)),
         )
+    )
+
+
+def kin_of(family: str, systems: Iterable[System]) -> list[str]:
+    """The systems of a judge's own model family."""
+    wanted = family.strip().casefold()
+    return sorted(
+        {str(system) for system in systems if wanted and system.family.strip().casefold() == wanted}
     )

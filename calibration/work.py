@@ -39,6 +39,7 @@ LONGEST_WAIT_SECONDS = 600.0  # whatever a server asks for
 LONGEST_PAUSE_SECONDS = 15.0  # how long a rate-limited worker holds still before it tries another verdict
 LOST_LEASES_AT_MOST = 10  # a row whose worker dies this often is what kills it
 REJECTED_IN_A_ROW = 20  # then the run stops by itself: a wrong key is not worth a thousand calls
+OF_EVERY_CALL = {Verdict.Failure.AUTH, Verdict.Failure.REJECTED, Verdict.Failure.BUDGET}
 SIGHTING_SECONDS = 5
 RAW_OUTPUT_CHARACTERS = 20_000
 DEFAULT_CONCURRENCY = 4
@@ -191,7 +192,7 @@ def work_through(
                 break
             failed = _judge(run, claimed, client, rubric)
             done += 1
-            rejected = rejected + 1 if failed and failed.kind == Verdict.Failure.REJECTED else 0
+            rejected = rejected + 1 if failed and failed.kind in OF_EVERY_CALL else 0
             if rejected >= REJECTED_IN_A_ROW:
                 log.warning("judge run %s stops: %s requests in a row were rejected", run.pk, rejected)
                 halt(run=run)

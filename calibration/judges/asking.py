@@ -1,14 +1,14 @@
 """One target, one call, and at most one more when the answer could not be read."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from calibration.judges.clients import Client
-from calibration.judges.parsing import EMPTY_ANSWER, INVALID_JSON, OFF_MENU, Reading, read_answer
+from calibration.judges.clients import Answer, CallFailed, Client, Exchange
+from calibration.judges.parsing import AMBIGUOUS, OFF_MENU, UNPARSEABLE, Reading, read_answer
 from calibration.judges.prompts import Prompt
 
 # A refusal or a cut-off answer would come back the same; these may have been a slip.
-WORTH_A_SECOND_CALL = {INVALID_JSON, OFF_MENU, EMPTY_ANSWER}
+WORTH_A_SECOND_CALL = {UNPARSEABLE, AMBIGUOUS, OFF_MENU}
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Outcome:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     milliseconds: int = 0
+    exchanges: tuple[Exchange, ...] = ()
 
 
 def judge_target(client: Client, prompt: Prompt, *, timeout: float) -> Outcome:
@@ -30,10 +31,16 @@ def judge_target(client: Client, prompt: Prompt, *, timeout: float) -> Outcome:
     started = time.monotonic()
     answer = client.ask(prompt, timeout=timeout)
     reading = _read(answer, prompt)
+    exchanges = _told(answer, reading)
     spent = [(answer.prompt_tokens, answer.completion_tokens)]
     if reading.failure in WORTH_A_SECOND_CALL:
-        answer = client.ask(prompt, timeout=timeout)
+        try:
+            answer = client.ask(prompt, timeout=timeout)
+        except CallFailed as failed:
+            failed.exchanges = exchanges + failed.exchanges
+            raise
         reading = _read(answer, prompt)
+        exchanges += _told(answer, reading)
         spent.append((answer.prompt_tokens, answer.completion_tokens))
     return Outcome(
         reading=reading,
@@ -43,10 +50,19 @@ def judge_target(client: Client, prompt: Prompt, *, timeout: float) -> Outcome:
         prompt_tokens=_sum(tokens for tokens, _ in spent),
         completion_tokens=_sum(tokens for _, tokens in spent),
         milliseconds=round((time.monotonic() - started) * 1000),
+        exchanges=exchanges,
     )
 
 
-def _read(answer, prompt: Prompt) -> Reading:
+def _told(answer: Answer, reading: Reading) -> tuple[Exchange, ...]:
+    """The exchanges of an answer; only its reader knows whether the last of them was any use."""
+    if not answer.exchanges:
+        return ()
+    *earlier, last = answer.exchanges
+    return (*earlier, replace(last, failure=reading.failure))
+
+
+def _read(answer: Answer, prompt: Prompt) -> Reading:
     return read_answer(
         text=answer.text, finish_reason=answer.finish_reason, refusal=answer.refusal, labels=prompt.labels
     )

@@ -7,6 +7,20 @@ from calibration.judges.prompts import Prompt
 
 
 @dataclass(frozen=True)
+class Exchange:
+    """One request as it was sent and what came of it, word for word; `failure` as far as the call knows."""
+
+    request: str = ""
+    reply: str = ""
+    failure: str = ""
+    finish_reason: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    milliseconds: int = 0
+
+
+@dataclass(frozen=True)
 class Answer:
     """What came back from one call, before anybody reads it."""
 
@@ -17,6 +31,7 @@ class Answer:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     effective_parameters: dict = field(default_factory=dict)
+    exchanges: tuple[Exchange, ...] = ()  # several where the server had to be asked in another way first
 
 
 class CallFailed(Exception):
@@ -25,6 +40,7 @@ class CallFailed(Exception):
     def __init__(self, kind: str, detail: str = ""):
         self.kind = kind
         self.detail = detail
+        self.exchanges: tuple[Exchange, ...] = ()
         super().__init__(f"{kind}: {detail}" if detail else kind)
 
 

@@ -5,11 +5,13 @@ answer says so in `effective_parameters`; what was asked for stands in the run.
 """
 
 import json
+import time
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from calibration.judges.clients import Answer, Permanent, Retryable
+from calibration.judges.clients import Answer, CallFailed, Exchange, Permanent, Retryable
 from calibration.judges.prompts import Prompt
 
 REJECTING = (400, 422)
@@ -18,11 +20,68 @@ CONNECT_SECONDS = 10.0
 DETAIL_CHARACTERS = 1000
 SECRET_CHARACTERS = 8  # a shorter key is a local server's placeholder, and may be a part of any word
 MOST_TOKENS = 10**7  # of one call; more is no count, and sums of such would not fit every database
-SCHEMA, OBJECT = "json_schema", "json_object"
+SCHEMA, OBJECT, TEXT = "json_schema", "json_object", "text"
+NEXT_FORMAT = {SCHEMA: OBJECT, OBJECT: TEXT}
 ABOUT_THE_FORMAT = ("response_format", "schema", "grammar", "structured output")
+ABOUT_THE_LENGTH = (
+    "context length",
+    "context_length",
+    "context window",
+    "context size",
+    "too long",
+    "too many tokens",
+    "prompt is longer",
+)
+ABOUT_THE_CREDIT = ("insufficient_quota", "insufficient credit", "insufficient balance", "credit balance")
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a server is asked, after what it has rejected so far."""
+
+    asked: dict[str, Any]
+    format: str = SCHEMA
+    dropped: dict[str, str] = field(default_factory=dict)
+
+    def after(self, status: int, about: str) -> "Way | None":
+        """The next way to try, or None; each step is taken once."""
+        if status not in REJECTING:
+            return None
+        if self.format in NEXT_FORMAT and any(word in about for word in ABOUT_THE_FORMAT):
+            return replace(self, format=NEXT_FORMAT[self.format])
+        if "max_tokens" in self.asked and "max_completion_tokens" in about:
+            renamed = {"max_completion_tokens": self.asked["max_tokens"]}
+            return self._without("max_tokens", "sent as max_completion_tokens", renamed)
+        named = next((name for name in self.asked if name in about), None)
+        return self._without(named, "rejected by the server, not sent", {}) if named else None
+
+    def _without(self, name: str, why: str, instead: dict[str, Any]) -> "Way":
+        rest = {key: value for key, value in self.asked.items() if key != name}
+        return replace(self, asked={**rest, **instead}, dropped={**self.dropped, name: why})
+
+    @property
+    def effective(self) -> dict[str, Any]:
+        not_sent = {"not_sent": dict(self.dropped)} if self.dropped else {}
+        return {**self.asked, "response_format": self.format, **not_sent}
+
+
+def first_way(parameters: dict[str, Any]) -> Way:
+    """What is sent of what was asked for: a reasoning model takes no temperature, and its own limit."""
+    sent = {name: value for name, value in parameters.items() if name != "reasoning"}
+    way = Way(asked=sent)
+    if not parameters.get("reasoning"):
+        return way
+    if "temperature" in sent:
+        way = way._without("temperature", "a reasoning model takes none", {})
+    if "max_tokens" in sent:
+        renamed = {"max_completion_tokens": sent["max_tokens"]}
+        way = way._without("max_tokens", "sent as max_completion_tokens", renamed)
+    return way
 
 
 class OpenAIClient:
+    """Any number of threads may ask through one client."""
+
     def __init__(
         self, *, base_url: str, model: str, parameters: dict, api_key: str = "", key_variable: str = ""
     ):
@@ -31,9 +90,7 @@ class OpenAIClient:
 
         self._openai = openai
         self._model = model
-        self._asked = dict(parameters)
-        self._dropped: dict[str, str] = {}
-        self._format = SCHEMA
+        self._way = first_way(parameters)
         self._key = api_key.strip()
         self._problem_of_key = _problem_of_key(self._key, key_variable)
         self._client = openai.OpenAI(
@@ -47,94 +104,106 @@ class OpenAIClient:
 
     def ask(self, prompt: Prompt, *, timeout: float) -> Answer:
         if self._problem_of_key:
-            raise Permanent("rejected", self._problem_of_key)
-        before = (dict(self._asked), dict(self._dropped), self._format)
-        while True:
-            request = self._request(prompt)
+            raise Permanent("auth", self._problem_of_key)
+        way: Way | None = self._way
+        exchanges: list[Exchange] = []
+        while way is not None:
+            request, started = self._request(prompt, way), time.monotonic()
+            done = Exchange(request=self._without_key(json.dumps(request, ensure_ascii=False)))
             try:
-                completion = self._client.chat.completions.create(
-                    **request,
-                    timeout=self._openai.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
-                )
-            except self._openai.APIStatusError as error:
-                if not self._gives_way(error):
-                    if error.status_code in REJECTING:  # giving way was no cure
-                        self._asked, self._dropped, self._format = before
-                    raise self._failed(error) from error
-            except self._openai.APITimeoutError as error:
-                raise Retryable("timeout", f"no answer within {timeout:g} s") from error
-            except self._openai.APIConnectionError as error:
-                raise Retryable("unreachable", self._told(str(error.__cause__ or error))) from error
-            except (self._openai.OpenAIError, ValueError) as error:
-                # 200, but what came is no chat completion; a proxy's page, say.
-                raise Retryable("server_error", self._told(f"not a chat completion: {error}")) from error
+                reply, completion = self._call(request, timeout)
+                answer = self._answer(completion, way)
+            except CallFailed as failed:
+                rejection = failed.__cause__
+                status, reply = getattr(rejection, "status_code", 0), failed.detail
+                exchanges.append(_ended(done, started, reply=reply, failure=failed.kind))
+                failed.exchanges = tuple(exchanges)
+                way = way.after(status, _text_of(rejection)[:DETAIL_CHARACTERS].lower()) if status else None
+                if way is None:
+                    raise
             else:
-                return self._answer(completion)
+                self._way = way  # what was learned is not tried again
+                counts = _counts(completion)
+                exchanges.append(
+                    _ended(
+                        done,
+                        started,
+                        reply=self._without_key(reply),
+                        finish_reason=str(answer.finish_reason or "")[:50],
+                        **counts,
+                    )
+                )
+                return replace(answer, exchanges=tuple(exchanges))
+        raise AssertionError("every way ends in an answer or in an error")
 
     def close(self) -> None:
         self._client.close()
 
-    def _request(self, prompt: Prompt) -> dict[str, Any]:
-        response_format: dict[str, Any] = {"type": self._format}
-        if self._format == SCHEMA:
+    def _request(self, prompt: Prompt, way: Way) -> dict[str, Any]:
+        response_format: dict[str, Any] = {"type": way.format}
+        if way.format == SCHEMA:
             response_format["json_schema"] = {"name": "verdict", "strict": True, "schema": prompt.schema}
         return {
             "model": self._model,
             "messages": [{"role": role, "content": content} for role, content in prompt.messages],
-            "response_format": response_format,
-            **self._asked,
+            **({} if way.format == TEXT else {"response_format": response_format}),
+            **way.asked,
         }
 
-    def _gives_way(self, error) -> bool:
-        """Whether a rejected request can be asked in another way: each way is tried once."""
-        if error.status_code not in REJECTING:
-            return False
-        about = _text_of(error)[:DETAIL_CHARACTERS].lower()
-        if self._format == SCHEMA and any(word in about for word in ABOUT_THE_FORMAT):
-            self._format = OBJECT
-            return True
-        if "max_tokens" in self._asked and "max_completion_tokens" in about:
-            self._asked["max_completion_tokens"] = self._asked.pop("max_tokens")
-            self._dropped["max_tokens"] = "sent as max_completion_tokens"
-            return True
-        for name in [name for name in self._asked if name in about]:
-            del self._asked[name]
-            self._dropped[name] = "rejected by the server, not sent"
-            return True
-        return False
+    def _call(self, request: dict[str, Any], timeout: float) -> tuple[str, Any]:
+        """The reply word for word, and what the library makes of it."""
+        try:
+            raw = self._client.chat.completions.with_raw_response.create(
+                **request, timeout=self._openai.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
+            )
+            return raw.text, raw.parse()
+        except self._openai.APIStatusError as error:
+            raise self._failed(error) from error
+        except self._openai.APITimeoutError as error:
+            raise Retryable("timeout", f"no answer within {timeout:g} s") from error
+        except self._openai.APIConnectionError as error:
+            raise Retryable("transport", self._told(str(error.__cause__ or error))) from error
+        except (self._openai.OpenAIError, ValueError) as error:
+            # 200, but what came is no chat completion; a proxy's page, say.
+            raise Retryable("transport", self._told(f"not a chat completion: {error}")) from error
 
     def _failed(self, error) -> Retryable | Permanent:
-        status, detail = error.status_code, self._told(f"HTTP {error.status_code}: {_text_of(error)}")
+        status, about = error.status_code, _text_of(error)
+        detail = self._told(f"HTTP {status}: {about}")
+        about = about.lower()
+        if status == 402 or any(words in about for words in ABOUT_THE_CREDIT):
+            return Permanent("budget", detail)
         if status == 429:
             return Retryable("rate_limited", detail, retry_after=_retry_after(error.response.headers))
         if status >= 500:
-            return Retryable("server_error", detail, retry_after=_retry_after(error.response.headers))
+            return Retryable("transport", detail, retry_after=_retry_after(error.response.headers))
         if status == 408:
             return Retryable("timeout", detail)
+        if status in (401, 403):
+            return Permanent("auth", detail)
+        if status == 413 or any(words in about for words in ABOUT_THE_LENGTH):
+            return Permanent("too_long", detail)
         return Permanent("rejected", detail)
 
-    def _answer(self, completion) -> Answer:
+    def _answer(self, completion, way: Way) -> Answer:
         """The library hands on whatever JSON came, so each part is looked at before it is used."""
         try:
             choice = completion.choices[0]
             text, refusal = choice.message.content, getattr(choice.message, "refusal", None)
         except (AttributeError, IndexError, KeyError, TypeError) as error:
-            raise Retryable("server_error", "not a chat completion: it has no message") from error
+            raise Retryable("transport", "not a chat completion: it has no message") from error
         if not (isinstance(text, str | None) and isinstance(refusal, str | None)):
-            raise Retryable("server_error", "not a chat completion: its message is no text")
-        usage = completion.usage
+            raise Retryable("transport", "not a chat completion: its message is no text")
+        counts = _counts(completion)
+        thought = {name: counts[name] for name in ("reasoning_tokens",) if counts[name] is not None}
         return Answer(
             text=self._without_key(text) if text else text,
             finish_reason=choice.finish_reason,
             refusal=self._without_key(refusal) if refusal else None,
             model=self._without_key(str(completion.model or "")),
-            prompt_tokens=_tokens(getattr(usage, "prompt_tokens", None)),
-            completion_tokens=_tokens(getattr(usage, "completion_tokens", None)),
-            effective_parameters={
-                **self._asked,
-                "response_format": self._format,
-                **({"not_sent": dict(self._dropped)} if self._dropped else {}),
-            },
+            prompt_tokens=counts["prompt_tokens"],
+            completion_tokens=counts["completion_tokens"],
+            effective_parameters={**way.effective, **thought},
         )
 
     def _told(self, text: str) -> str:
@@ -152,6 +221,20 @@ def _problem_of_key(key: str, variable: str) -> str:
     if key and not (key.isascii() and key.isprintable()):
         return f"the key in {variable or 'JUDGE_API_KEY'} holds a character that cannot be sent"
     return ""
+
+
+def _ended(exchange: Exchange, started: float, **outcome: Any) -> Exchange:
+    return replace(exchange, milliseconds=round((time.monotonic() - started) * 1000), **outcome)
+
+
+def _counts(completion) -> dict[str, int | None]:
+    usage = getattr(completion, "usage", None)
+    thought = getattr(usage, "completion_tokens_details", None)
+    return {
+        "prompt_tokens": _tokens(getattr(usage, "prompt_tokens", None)),
+        "completion_tokens": _tokens(getattr(usage, "completion_tokens", None)),
+        "reasoning_tokens": _tokens(getattr(thought, "reasoning_tokens", None)),
+    }
 
 
 def _tokens(number: object) -> int | None:

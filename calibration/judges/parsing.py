@@ -1,19 +1,29 @@
 """From a judge's raw answer to a label or to a kind of failure; never a guess and never a default.
 
-Only one JSON object with `label` (and, if it likes, `reason`) counts. A label is not looked for in prose:
-"not supported" contains "supported".
+Only one JSON object with `label` (and, if it likes, `reason`) counts; what a model thinks aloud before it and
+a code fence around it are put aside. A label is not looked for in prose: "not supported" contains
+"supported".
 """
 
 import json
+import re
 from dataclasses import dataclass
 
-PARSER_VERSION = "1"
+PARSER_VERSION = "2"
 
 TRUNCATED = "truncated"
-REFUSED = "refused"
-EMPTY_ANSWER = "empty_answer"
-INVALID_JSON = "invalid_json"
+REFUSED_TO_JUDGE = "refused_to_judge"
+UNPARSEABLE = "unparseable"
+AMBIGUOUS = "ambiguous"
 OFF_MENU = "off_menu"
+
+_THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+_FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
+_BETWEEN_VALUES = re.compile(r"[\s,;]*")
+
+
+class _Twice(ValueError):
+    """A key stands there twice, so the object says two things."""
 
 
 @dataclass(frozen=True)
@@ -32,22 +42,32 @@ def read_answer(
     if finish_reason == "length":
         return Reading(failure=TRUNCATED, detail="the answer was cut off at the token limit")
     if finish_reason == "content_filter":
-        return Reading(failure=REFUSED, detail="the provider's content filter stopped the answer")
+        return Reading(failure=REFUSED_TO_JUDGE, detail="the provider's content filter stopped the answer")
     if refusal:
-        return Reading(failure=REFUSED, detail=refusal)
+        return Reading(failure=REFUSED_TO_JUDGE, detail=refusal)
     if text is None or text.strip() == "":
-        return Reading(failure=EMPTY_ANSWER, detail="the answer has no text")
-    return _read_text(text, labels)
+        return Reading(failure=UNPARSEABLE, detail="the answer has no text")
+    return _read_text(_unwrapped(text), labels)
+
+
+def _unwrapped(text: str) -> str:
+    text = _THOUGHT.sub("", text, count=1) if _THOUGHT.match(text) else text
+    fenced = _FENCED.fullmatch(text)
+    return fenced.group(1) if fenced else text
 
 
 def _read_text(text: str, labels: tuple[str, ...]) -> Reading:
     try:
-        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+        value = _DECODER.decode(text)
+    except _Twice as error:
+        return Reading(failure=AMBIGUOUS, detail=str(error))
     except (ValueError, RecursionError) as error:
-        return Reading(failure=INVALID_JSON, detail=f"not exactly one JSON object: {error}")
+        if _holds_several(text):
+            return Reading(failure=AMBIGUOUS, detail="more than one JSON object")
+        return Reading(failure=UNPARSEABLE, detail=f"not exactly one JSON object: {error}")
     problem = _problem_of_shape(value)
     if problem:
-        return Reading(failure=INVALID_JSON, detail=problem)
+        return Reading(failure=UNPARSEABLE, detail=problem)
     if value["label"] not in labels:
         return Reading(failure=OFF_MENU, detail=f"the label {value['label'][:100]!r} was not offered")
     return Reading(label=value["label"])
@@ -70,10 +90,28 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"the key {key[:100]!r} stands there twice")
+            raise _Twice(f"the key {key[:100]!r} stands there twice")
         found[key] = value
     return found
 
 
 def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+
+
+def _holds_several(text: str) -> bool:
+    """Whether the text is nothing but JSON objects, two or more."""
+    at, found = _BETWEEN_VALUES.match(text).end(), 0  # type: ignore[union-attr]
+    while at < len(text):
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return False
+        if not isinstance(value, dict):
+            return False
+        found += 1
+        at = _BETWEEN_VALUES.match(text, at).end()  # type: ignore[union-attr]
+    return found > 1

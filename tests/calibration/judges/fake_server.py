@@ -89,6 +89,26 @@ class Handler(BaseHTTPRequestHandler):
     def be_unauthorized(self, _body):
         self.error(401, "Incorrect API key provided")
 
+    def be_forbidden(self, _body):
+        self.error(403, "Your project has no access to this model")
+
+    def be_no_such_model(self, _body):
+        self.error(404, "The model does not exist")
+
+    def be_out_of_credit(self, _body):
+        self.answer({"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}, 429)
+
+    def be_thinking(self, body):
+        answer = completion(f"<think>Is it supported? Hm.</think>\n{verdict(self.first_label(body))}")
+        answer["usage"]["completion_tokens_details"] = {"reasoning_tokens": 7}
+        self.answer(answer)
+
+    def be_rejecting_formats(self, body):
+        if "response_format" in body:
+            self.error(400, "response_format is not supported")
+        else:
+            self.be_good(body)
+
     def be_hanging(self, _body):
         self.server.owner.released.wait(30)
         self.close_connection = True

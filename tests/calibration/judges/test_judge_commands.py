@@ -41,7 +41,7 @@ def test_judge_run_wait_makes_several_calls_at_the_same_time(judge, version, ser
     server.script("refusing")
     result, _words = command("judge_run", "roles@1", "--judge", "fake", "--wait")
     assert result["counts"] == {"valid": 8, "failed": 1, "pending": 0}
-    assert result["failures"] == {"refused": 1}
+    assert result["failures"] == {"refused_to_judge": 1}
     assert server.calls == 9
 
 

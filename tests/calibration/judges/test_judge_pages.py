@@ -297,7 +297,7 @@ def test_verdicts_with_an_unknown_filter(client, version, lead, failed_run):
 def test_hostile_text_stays_text(client, version, lead, run):
     run.verdicts.update(
         state="failed",
-        failure="invalid_json",
+        failure="unparseable",
         raw_output="<script>alert(1)</script>",
         detail="<img src=x onerror=alert(1)>",
         resolved_model="<b>model</b>",

@@ -1,6 +1,8 @@
 """The client against a real HTTP server that misbehaves."""
 
+import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -47,15 +49,15 @@ def test_one_call_with_schema_model_and_parameters(client, server):
     ("behaviour", "kind"),
     [
         ("rate_limited", "rate_limited"),
-        ("server_error", "server_error"),
-        ("overloaded", "server_error"),
-        ("closing", "unreachable"),
-        ("html", "server_error"),
-        ("no_choices", "server_error"),
-        ("no_message", "server_error"),
-        ("null_choice", "server_error"),
-        ("parts", "server_error"),
-        ("refusing_in_an_object", "server_error"),
+        ("server_error", "transport"),
+        ("overloaded", "transport"),
+        ("closing", "transport"),
+        ("html", "transport"),
+        ("no_choices", "transport"),
+        ("no_message", "transport"),
+        ("null_choice", "transport"),
+        ("parts", "transport"),
+        ("refusing_in_an_object", "transport"),
     ],
 )
 def test_transport_failures_are_retryable_and_not_retried_here(client, server, behaviour, kind):
@@ -89,20 +91,31 @@ def test_a_hanging_server_is_a_timeout(client, server):
     assert time.monotonic() - started < 3
 
 
-def test_nobody_listening_is_unreachable(server):
+def test_nobody_listening_is_a_transport_failure(server):
     client = OpenAIClient(base_url="http://127.0.0.1:9/v1", model="m", parameters={})
     with pytest.raises(Retryable) as failed:
         ask(client)
-    assert failed.value.kind == "unreachable"
+    assert failed.value.kind == "transport"
 
 
-@pytest.mark.parametrize("behaviour", ["unauthorized", "rejecting"])
-def test_a_rejected_request_is_permanent_and_says_what_the_server_said(client, server, behaviour):
+@pytest.mark.parametrize(
+    ("behaviour", "kind", "words"),
+    [
+        ("unauthorized", "auth", "Incorrect API key"),
+        ("forbidden", "auth", "no access to this model"),
+        ("rejecting", "too_long", "context length"),
+        ("no_such_model", "rejected", "does not exist"),
+        ("out_of_credit", "budget", "insufficient_quota"),
+    ],
+)
+def test_a_rejected_request_is_permanent_and_says_what_the_server_said(
+    client, server, behaviour, kind, words
+):
     server.default = behaviour
     with pytest.raises(Permanent) as failed:
         ask(client)
-    assert failed.value.kind == "rejected"
-    assert ("Incorrect API key" in failed.value.detail) or ("context length" in failed.value.detail)
+    assert failed.value.kind == kind
+    assert words in failed.value.detail
     assert KEY not in failed.value.detail
     assert server.calls == 1
 
@@ -195,15 +208,15 @@ def test_keys_are_not_logged(client, server, caplog):
     [
         ("truncated", "truncated", 1),
         ("truncated_to_nothing", "truncated", 1),
-        ("refusing", "refused", 1),
-        ("filtered", "refused", 1),
-        ("empty", "empty_answer", 2),
+        ("refusing", "refused_to_judge", 1),
+        ("filtered", "refused_to_judge", 1),
+        ("empty", "unparseable", 2),
         ("off_menu", "off_menu", 2),
-        ("prose", "invalid_json", 2),
-        ("not_an_object", "invalid_json", 2),
-        ("two_objects", "invalid_json", 2),
-        ("duplicate_key", "invalid_json", 2),
-        ("number", "invalid_json", 2),
+        ("prose", "unparseable", 2),
+        ("not_an_object", "unparseable", 2),
+        ("two_objects", "ambiguous", 2),
+        ("duplicate_key", "ambiguous", 2),
+        ("number", "unparseable", 2),
     ],
 )
 def test_an_unusable_answer_is_asked_for_once_more_at_most(client, server, behaviour, kind, calls):
@@ -236,3 +249,57 @@ def test_the_raw_answer_is_kept_word_for_word(client, server):
     assert read_answer(
         text=outcome.raw_output, finish_reason="stop", refusal=None, labels=("supported",)
     ).failure
+
+
+def test_every_request_is_kept_word_for_word_with_what_came_back(client, server):
+    server.script("rejecting_schema", "prose")
+    outcome = judge_target(client, prompt(), timeout=5)
+    assert [exchange.failure for exchange in outcome.exchanges] == ["rejected", "unparseable", ""]
+    for exchange, request in zip(outcome.exchanges, server.requests, strict=True):
+        assert json.loads(exchange.request) == request
+        assert KEY not in exchange.request
+    last = outcome.exchanges[-1]
+    assert json.loads(last.reply)["model"] == MODEL
+    assert (last.finish_reason, last.prompt_tokens, last.completion_tokens) == ("stop", 100, 10)
+
+
+def test_a_call_that_failed_is_kept_with_what_the_server_said(client, server):
+    server.script("prose", "rate_limited")
+    with pytest.raises(Retryable) as failed:
+        judge_target(client, prompt(), timeout=5)
+    assert [exchange.failure for exchange in failed.value.exchanges] == ["unparseable", "rate_limited"]
+    assert "Rate limit reached" in failed.value.exchanges[-1].reply
+
+
+def test_a_reasoning_model_gets_no_temperature_and_its_own_limit(server):
+    asked = {"temperature": 0, "max_tokens": 50, "reasoning": True, "reasoning_effort": "low"}
+    client = OpenAIClient(base_url=server.url, model="m", parameters=asked)
+    server.default = "thinking"
+    outcome = judge_target(client, prompt(), timeout=5)
+    [request] = server.requests
+    assert "temperature" not in request and "max_tokens" not in request and "reasoning" not in request
+    assert (request["max_completion_tokens"], request["reasoning_effort"]) == (50, "low")
+    assert outcome.reading.label == "supported"
+    assert outcome.exchanges[0].reasoning_tokens == 7
+    assert outcome.effective_parameters["reasoning_tokens"] == 7
+    assert set(outcome.effective_parameters["not_sent"]) == {"temperature", "max_tokens"}
+
+
+def test_a_server_that_knows_no_format_is_asked_in_words_only(client, server):
+    server.default = "rejecting_formats"
+    outcome = judge_target(client, prompt(), timeout=5)
+    assert outcome.reading.label == "supported"
+    assert outcome.effective_parameters["response_format"] == "text"
+    assert [request.get("response_format", {}).get("type") for request in server.requests] == [
+        "json_schema",
+        "json_object",
+        None,
+    ]
+
+
+def test_many_threads_ask_through_one_client_while_it_learns(client, server):
+    server.default = "rejecting_temperature"
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(judge_target, client, prompt(), timeout=5) for _ in range(24)]
+    assert {done.result().reading.label for done in asked} == {"supported"}
+    assert all("temperature" in done.result().effective_parameters["not_sent"] for done in asked)

@@ -31,32 +31,38 @@ def test_every_label_offered_is_a_label_accepted(dimension):
 @pytest.mark.parametrize(
     ("text", "failure"),
     [
-        ("", "empty_answer"),
-        ("  \n\t", "empty_answer"),
-        (None, "empty_answer"),
-        ("supported", "invalid_json"),
-        ("The label is supported.", "invalid_json"),
-        ('```json\n{"label": "supported"}\n```', "invalid_json"),
-        ('{"label": "supported"} {"label": "unsupported"}', "invalid_json"),
-        ('{"label": "supported"}\n{"label": "supported"}', "invalid_json"),
-        ('{"label": "supported", "label": "unsupported"}', "invalid_json"),
-        ('{"label": "supported", "label": "supported"}', "invalid_json"),
-        ('{"label": "supported"', "invalid_json"),
-        ('["supported"]', "invalid_json"),
-        ('"supported"', "invalid_json"),
-        ("1", "invalid_json"),
-        ("NaN", "invalid_json"),
-        ('{"label": NaN}', "invalid_json"),
-        ("null", "invalid_json"),
-        ("{}", "invalid_json"),
-        ('{"verdict": "supported"}', "invalid_json"),
-        ('{"label": 1}', "invalid_json"),
-        ('{"label": null}', "invalid_json"),
-        ('{"label": ["supported"]}', "invalid_json"),
-        ('{"label": {"label": "supported"}}', "invalid_json"),
-        ('{"label": "supported", "reason": 5}', "invalid_json"),
-        ('{"label": "supported", "confidence": 0.9}', "invalid_json"),
-        ("[" * 100_000, "invalid_json"),
+        ("", "unparseable"),
+        ("  \n\t", "unparseable"),
+        (None, "unparseable"),
+        ("supported", "unparseable"),
+        ("The label is supported.", "unparseable"),
+        ('So: ```json\n{"label": "supported"}\n```', "unparseable"),
+        ('```json\n{"label": "supported"}\n```\n```json\n{"label": "unsupported"}\n```', "unparseable"),
+        ('<think>{"label": "supported"}', "unparseable"),
+        ('<think>{"label": "supported"}</think>', "unparseable"),
+        ('{"label": "supported"} <think>no</think>', "unparseable"),
+        ('{"label": "supported"} or rather {"label": "unsupported"}', "unparseable"),
+        ('{"label": "supported"} {"label": "unsupported"}', "ambiguous"),
+        ('{"label": "supported"}\n{"label": "supported"}', "ambiguous"),
+        ('{"label": "supported"}, {"label": "unsupported"}', "ambiguous"),
+        ('{"label": "supported", "label": "unsupported"}', "ambiguous"),
+        ('{"label": "supported", "label": "supported"}', "ambiguous"),
+        ('{"label": "supported"', "unparseable"),
+        ('["supported"]', "unparseable"),
+        ('"supported"', "unparseable"),
+        ("1", "unparseable"),
+        ("NaN", "unparseable"),
+        ('{"label": NaN}', "unparseable"),
+        ("null", "unparseable"),
+        ("{}", "unparseable"),
+        ('{"verdict": "supported"}', "unparseable"),
+        ('{"label": 1}', "unparseable"),
+        ('{"label": null}', "unparseable"),
+        ('{"label": ["supported"]}', "unparseable"),
+        ('{"label": {"label": "supported"}}', "unparseable"),
+        ('{"label": "supported", "reason": 5}', "unparseable"),
+        ('{"label": "supported", "confidence": 0.9}', "unparseable"),
+        ("[" * 100_000, "unparseable"),
         ('{"label": "Supported"}', "off_menu"),
         ('{"label": " supported"}', "off_menu"),
         ('{"label": "mostly supported"}', "off_menu"),
@@ -70,6 +76,19 @@ def test_what_is_not_one_object_with_an_offered_label_fails(text, failure):
     assert (reading.label, reading.failure) == ("", failure)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '```json\n{"label": "supported"}\n```',
+        '```\n{"label": "supported"}\n```\n',
+        '<think>It might be {"label": "contradicted"}.</think>\n\n{"label": "supported"}',
+        '<think></think>```JSON\n{"label": "supported"}\n```',
+    ],
+)
+def test_a_fence_around_the_object_and_thoughts_before_it_are_put_aside(text):
+    assert read(text).label == "supported"
+
+
 def test_reason_may_be_missing():
     assert read('{"label": "supported"}').label == "supported"
 
@@ -80,8 +99,8 @@ def test_how_the_answer_ended_is_looked_at_first():
     assert read(whole, finish_reason="length").failure == "truncated"
     assert read("", finish_reason="length").failure == "truncated"
     assert read('{"reason": "The pass', finish_reason="length").failure == "truncated"
-    assert read(whole, finish_reason="content_filter").failure == "refused"
-    assert read(whole, refusal="I cannot help.").failure == "refused"
+    assert read(whole, finish_reason="content_filter").failure == "refused_to_judge"
+    assert read(whole, refusal="I cannot help.").failure == "refused_to_judge"
 
 
 def test_the_offending_label_is_named():

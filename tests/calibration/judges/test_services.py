@@ -245,7 +245,13 @@ def test_failures_are_counted_by_kind_and_have_no_label(judge, version, server, 
     run = run_inline(run=start_run(judge=judge, version=version))
     assert run.state == JudgeRun.State.COMPLETE
     assert states_of(run) == {"failed": 5, "valid": 4}
-    assert kinds_of(run) == {"truncated": 1, "refused": 1, "off_menu": 1, "invalid_json": 1, "rejected": 1}
+    assert kinds_of(run) == {
+        "truncated": 1,
+        "refused_to_judge": 1,
+        "off_menu": 1,
+        "ambiguous": 1,
+        "auth": 1,
+    }
     assert set(run.verdicts.filter(state=State.FAILED).values_list("label", flat=True)) == {""}
     assert (
         run.verdicts.get(failure="off_menu").raw_output
@@ -292,7 +298,7 @@ def test_a_rate_limit_holds_the_row_back_as_long_as_the_server_asks(judge, versi
 def test_an_answer_that_no_database_takes_is_stored_in_words_it_takes(judge, version, server, no_waiting):
     server.default = "null_bytes"
     run = run_inline(run=start_run(judge=judge, version=version))
-    assert kinds_of(run) == {"invalid_json": 9}
+    assert kinds_of(run) == {"unparseable": 9}
     assert "\x00" not in run.verdicts.first().raw_output
 
 
@@ -316,7 +322,7 @@ def test_a_run_stops_by_itself_when_everything_is_rejected(judge, evalset, serve
     assert run.state == JudgeRun.State.STOPPED
     assert states_of(run) == {"failed": work.REJECTED_IN_A_ROW, "pending": 40 - work.REJECTED_IN_A_ROW}
     [failed] = progress_of(run).failures
-    assert (failed.kind, failed.count) == ("rejected", 20)
+    assert (failed.kind, failed.count) == ("auth", 20)
     assert "Incorrect API key provided" in failed.latest
     server.default = "good"
     services.resume_run(run=run, retry_failed=True)
@@ -325,7 +331,7 @@ def test_a_run_stops_by_itself_when_everything_is_rejected(judge, evalset, serve
 
 def test_single_rejections_do_not_stop_a_run(judge, evalset, server):
     big = make_version(evalset, number=2, responses=10, claims=3)
-    server.script(*["rejecting"] * 19, "good", *["rejecting"] * 19)
+    server.script(*["no_such_model"] * 19, "good", *["no_such_model"] * 19)
     assert states_of(run_inline(run=start_run(judge=judge, version=big))) == {"failed": 38, "valid": 2}
 
 
@@ -441,7 +447,7 @@ def test_a_retry_that_gets_no_answer_keeps_nothing_of_the_earlier_one_but_its_co
     server.default = "unauthorized"
     services.resume_run(run=run, retry_failed=True)
     run_inline(run=run)
-    assert kinds_of(run) == {"rejected": 3}
+    assert kinds_of(run) == {"auth": 3}
     for verdict in run.verdicts.all():
         assert (verdict.raw_output, verdict.resolved_model, verdict.effective_parameters) == ("", "", {})
         assert verdict.milliseconds is None
