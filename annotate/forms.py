@@ -1,29 +1,39 @@
 """Cleaning of what the grading and the lead's pages send."""
 
+from decimal import Decimal
+
 from django import forms
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext_lazy as _
 
-from annotate.models import Adjudication, ClaimAudit, Grader
+from annotate.models import Adjudication, ClaimAudit, Grader, Round, RubricVersion
+from annotate.planning import Overlap
 from evalsets.labels import LABELS
 from evalsets.models import Membership, SystemRun
 
 MAX_TEXT = 10_000
 
 
+class Ticked(forms.TextInput):
+    """Several boxes of one name, or one text with commas, as one text with commas."""
+
+    def value_from_datadict(self, data, files, name):
+        return ",".join(data.getlist(name)) if hasattr(data, "getlist") else data.get(name)
+
+
 class TargetForm(forms.Form):
     """What every form of the grading screen carries: the target it shows, so that none labels another one."""
 
     assignment = forms.IntegerField(min_value=1)
+    dimension = forms.CharField(max_length=30, required=False)
     claim = forms.IntegerField(min_value=1, required=False)
     passage = forms.IntegerField(min_value=1, required=False)
 
 
 class LabelForm(TargetForm):
-    dimension = forms.CharField(max_length=30, required=False)
     label = forms.CharField(max_length=30)
     note = forms.CharField(max_length=MAX_TEXT, required=False, strip=False)
-    evidence = forms.CharField(max_length=2000, required=False)  # ranks of passages, with commas between
+    evidence = forms.CharField(max_length=2000, required=False, widget=Ticked)  # ranks of passages
     milliseconds = forms.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
     key = forms.UUIDField(required=False)
 
@@ -38,6 +48,10 @@ class LabelForm(TargetForm):
         if not all(rank.isdecimal() and len(rank) < 10 for rank in ranks):
             raise forms.ValidationError(_("Evidence names passages by their number."))
         return [int(rank) for rank in ranks]
+
+
+class AdvanceForm(TargetForm):
+    on = forms.BooleanField(required=False)
 
 
 class TakeBackForm(forms.Form):
@@ -58,10 +72,19 @@ class SplitForm(TargetForm):
         return self.cleaned_data["parts"].splitlines()
 
 
-class OpenRoundForm(forms.Form):
-    """Which frozen runs, whom of the graders, and how many responses everybody gets."""
+def graders_among_members(evalset):
+    """The people who may grade in this eval set."""
+    return (
+        get_user_model()
+        .objects.filter(
+            is_active=True, memberships__evalset=evalset, memberships__role=Membership.Role.GRADER
+        )
+        .order_by("username")
+    )
 
-    ALL, SOME = "all", "some"
+
+class OpenRoundForm(forms.Form):
+    """Which frozen runs, whom of the graders, under which rubric, and what several of them label."""
 
     runs = forms.ModelMultipleChoiceField(
         SystemRun.objects.none(), widget=forms.CheckboxSelectMultiple, label=_("Frozen runs")
@@ -69,44 +92,102 @@ class OpenRoundForm(forms.Form):
     people = forms.ModelMultipleChoiceField(
         get_user_model().objects.none(), widget=forms.CheckboxSelectMultiple, label=_("Graders")
     )
-    share = forms.ChoiceField(
+    rubric_version = forms.ModelChoiceField(
+        RubricVersion.objects.none(), label=_("Rubric version"), empty_label=None
+    )
+    warm_up = forms.BooleanField(
+        required=False,
+        label=_("Warm-up first"),
+        help_text=_(
+            "Each grader labels the known cases of the rubric, and sees them explained, before labels count."
+        ),
+    )
+    overlap = forms.ChoiceField(
         choices=[
-            (ALL, _("Every grader labels every response")),
-            (SOME, _("Every grader labels some, the rest is dealt")),
+            (Round.Overlap.ALL, _("Every response")),
+            (Round.Overlap.FIRST, _("The first responses of the set")),
+            (Round.Overlap.RANDOM, _("Responses drawn at random")),
+            (Round.Overlap.SHARE, _("A share of every stratum, drawn at random")),
         ],
         widget=forms.RadioSelect,
-        initial=ALL,
-        label=_("Overlap"),
+        initial=Round.Overlap.ALL,
+        label=_("Which responses do several graders label?"),
     )
-    overlap = forms.IntegerField(
+    count = forms.IntegerField(
         min_value=0,
         max_value=2**31 - 1,
         required=False,
-        label=_("Responses that everybody labels"),
+        label=_("How many responses"),
         help_text=_("Agreement can be measured on these only; 100 claims are a good start."),
+    )
+    share = forms.DecimalField(
+        min_value=Decimal("0.1"),
+        max_value=100,
+        decimal_places=1,
+        required=False,
+        label=_("Share of every stratum, in percent"),
+        help_text=_("Rounded, and at least one response of every stratum that has any."),
+    )
+    stratum = forms.ChoiceField(required=False, label=_("Stratum"))
+    graders_each = forms.IntegerField(
+        min_value=2,
+        max_value=1000,
+        required=False,
+        label=_("Graders of each of these responses (empty: all)"),
+        help_text=_("With fewer than all, they take turns, so that all pairs meet about equally often."),
+    )
+    pace = forms.IntegerField(
+        min_value=1,
+        max_value=10_000,
+        initial=200,
+        required=False,
+        label=_("Pace to reckon with, in labels an hour"),
     )
     seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, widget=forms.HiddenInput)
 
-    def __init__(self, *args, version, **kwargs):
+    def __init__(self, *args, version, strata, **kwargs):
         super().__init__(*args, **kwargs)
         self.fields["runs"].queryset = version.runs.filter(state="frozen").select_related("system")
-        self.fields["people"].queryset = (
-            get_user_model()
-            .objects.filter(
-                is_active=True,
-                memberships__evalset=version.evalset,
-                memberships__role=Membership.Role.GRADER,
-            )
-            .order_by("username")
+        self.fields["people"].queryset = graders_among_members(version.evalset)
+        self.fields["rubric_version"].queryset = (
+            RubricVersion.objects.filter(rubric__evalset=version.evalset, rubric__is_imported=False)
+            .select_related("rubric")
+            .order_by("-pk")
         )
+        self.fields["stratum"].choices = [(name, name) for name in strata]
 
     def clean(self):
         data = super().clean()
-        if data.get("share") == self.SOME and data.get("overlap") is None and "overlap" not in self.errors:
-            self.add_error("overlap", _("Say how many responses everybody labels."))
-        if data.get("share") == self.ALL:
-            data["overlap"] = None
+        kind = data.get("overlap")
+        if kind in (Round.Overlap.FIRST, Round.Overlap.RANDOM):
+            self._require("count", _("Say how many responses several graders label."))
+        elif kind == Round.Overlap.SHARE:
+            self._require("share", _("Say which share of every stratum several graders label."))
+            self._require("stratum", _("No item of this version has a stratum."))
+        chosen, each = len(data.get("people", ())), data.get("graders_each")
+        if each and chosen and each > chosen:
+            self.add_error("graders_each", _("Only %(n)s graders are chosen.") % {"n": chosen})
         return data
+
+    def _require(self, name, message):
+        if self.cleaned_data.get(name) in (None, "") and name not in self.errors:
+            self.add_error(name, message)
+
+    @property
+    def plan(self) -> Overlap:
+        data, kind = self.cleaned_data, self.cleaned_data["overlap"]
+        is_share = kind == Round.Overlap.SHARE
+        return Overlap(
+            kind=kind,
+            count=data["count"] if kind in (Round.Overlap.FIRST, Round.Overlap.RANDOM) else None,
+            share=float(data["share"]) / 100 if is_share else None,
+            stratum=data["stratum"] if is_share else "",
+            graders_each=data["graders_each"],
+        )
+
+    @property
+    def labels_an_hour(self) -> int:
+        return self.cleaned_data["pace"] or self.fields["pace"].initial
 
 
 class ReassignForm(forms.Form):
@@ -121,15 +202,7 @@ class ReassignForm(forms.Form):
         self.fields["grader"].queryset = Grader.objects.filter(
             assignments__round=round, assignments__state="pending"
         ).distinct()
-        self.fields["to"].queryset = (
-            get_user_model()
-            .objects.filter(
-                is_active=True,
-                memberships__evalset=round.version.evalset,
-                memberships__role=Membership.Role.GRADER,
-            )
-            .order_by("username")
-        )
+        self.fields["to"].queryset = graders_among_members(round.version.evalset)
 
 
 class AdjudicationForm(forms.Form):

@@ -190,7 +190,7 @@ class Round(models.Model):
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="rounds")
     runs = models.ManyToManyField(SystemRun, related_name="rounds")
     overlap = models.PositiveIntegerField(null=True)  # how many responses are graded twice; null: all
-    overlap_kind = models.CharField(max_length=6, choices=Overlap.choices, default=Overlap.RANDOM)
+    overlap_kind = models.CharField(max_length=6, choices=Overlap.choices, default=Overlap.ALL)
     overlap_share = models.FloatField(null=True, blank=True)  # asked for of every stratum; 0 to 1
     stratum = models.CharField(max_length=200, blank=True)  # the stratum that a share was drawn by
     graders_each = models.PositiveSmallIntegerField(
@@ -209,7 +209,24 @@ class Round(models.Model):
 
     class Meta:
         ordering = ["version", "number"]
-        constraints = [models.UniqueConstraint(fields=["version", "number"], name="round_number_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["version", "number"], name="round_number_once"),
+            models.CheckConstraint(
+                condition=Q(overlap_kind="all", overlap__isnull=True)
+                | (~Q(overlap_kind="all") & Q(overlap__isnull=False)),
+                name="round_overlap_counted",
+            ),
+            models.CheckConstraint(
+                condition=Q(overlap_kind="share", overlap_share__gt=0, overlap_share__lte=1)
+                | (~Q(overlap_kind="share") & Q(overlap_share__isnull=True, stratum="")),
+                name="round_share_of_a_stratum",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="second_look", second_look_of__isnull=False)
+                | (~Q(kind="second_look") & Q(second_look_of__isnull=True)),
+                name="round_second_look_of_a_round",
+            ),
+        ]
 
     def __str__(self):
         return f"{self.version} round {self.number}"

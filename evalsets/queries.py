@@ -68,6 +68,11 @@ class Composition:
     warnings: list[str]
 
 
+def stratum_names(version: EvalSetVersion) -> list[str]:
+    of_items = version.items.order_by().values_list("strata", flat=True)
+    return sorted({name for strata in of_items.iterator() for name in strata})
+
+
 def composition(version: EvalSetVersion) -> Composition:
     answerable: Counter[bool | None] = Counter()
     reasons: Counter[str] = Counter()

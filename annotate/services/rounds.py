@@ -1,12 +1,9 @@
-"""Opening, pausing and closing rounds, and handing work over."""
+"""Pausing and closing rounds, and handing work over."""
 
 import secrets
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef
+from django.db.models import Max
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -16,121 +13,15 @@ from annotate.models import (
     Assignment,
     Grader,
     Round,
-    RubricVersion,
     Unblinding,
 )
-from annotate.planning import plan
-from annotate.services.targets import BATCH, Action, Conflict, Refused, lock_assignments, round_for_labels
+from annotate.services.targets import Action, Conflict, Refused, lock_assignments, round_for_labels
 from evalsets.access import GRADER, has_role
-from evalsets.models import Claim, EvalSetVersion, Response, SystemRun
-from evalsets.text import is_blank
-
-
-def gradable(runs: Iterable[SystemRun], dimensions: Sequence[str]) -> list[int]:
-    """The responses that have something to label; an empty one without claims has not."""
-    has_claims = Exists(Claim.objects.filter(response=OuterRef("pk"), parent__isnull=True))
-    responses = Response.objects.filter(run__in=list(runs)).order_by("run__number", "position")
-    return [
-        pk
-        for pk, text, claims in responses.values_list("pk", "text", has_claims).iterator(BATCH)
-        if (claims and "grounding" in dimensions) or ("abstention" in dimensions and not is_blank(text))
-    ]
-
-
-class Planned(NamedTuple):
-    responses: int
-    left_out: int  # responses with nothing to label
-    assignments: int
-    per_grader: dict[Any, int]
-
-
-def plan_round(*, version, runs, graders: Sequence, rubric_version, overlap: int | None = None) -> Planned:
-    """What open_round would create; the graders may still be anything that stands for one."""
-    responses = _gradable_of(runs, rubric_version, overlap)
-    slots = plan(responses=responses, graders=graders, overlap=overlap, seed=0)
-    counts = Counter(slot.grader for slot in slots)
-    there = Response.objects.filter(run__in=list(runs)).count()
-    return Planned(len(responses), there - len(responses), len(slots), {g: counts[g] for g in graders})
-
-
-def _gradable_of(runs, rubric_version: RubricVersion, overlap: int | None) -> list[int]:
-    dimensions = list(rubric_version.dimensions.values_list("name", flat=True))
-    responses = gradable(runs, dimensions)
-    if not responses:
-        raise Refused(_("These runs have nothing to label: no claim and no text."))
-    if overlap is not None and not 0 <= overlap <= len(responses):
-        raise Refused(
-            _("The overlap must be between 0 and %(n)s, the number of responses.") % {"n": len(responses)}
-        )
-    return responses
-
-
-@transaction.atomic
-def open_round(
-    *,
-    version: EvalSetVersion,
-    runs: Sequence[SystemRun],
-    graders: Sequence[Grader],
-    rubric_version: RubricVersion,
-    overlap: int | None = None,
-    seed: int | None = None,
-    person=None,
-    kind: str = Round.Kind.FIRST,
-    once: bool = False,
-) -> Round:
-    """A round with all its assignments; `overlap` responses go to every grader (None: all of them do).
-
-    With `once` the seed is taken for the name of the submit: a round of this version that has it is returned.
-    """
-    version = EvalSetVersion.objects.select_for_update().get(pk=version.pk)
-    if once and (before := version.rounds.filter(seed=seed).first()):
-        return before
-    _check_round(version=version, runs=runs, graders=graders, rubric_version=rubric_version)
-    responses = _gradable_of(runs, rubric_version, overlap)
-    seed = new_seed() if seed is None else seed
-    round = Round.objects.create(
-        version=version,
-        number=next_round_number(version),
-        kind=kind,
-        rubric_version=rubric_version,
-        overlap=overlap,
-        seed=seed,
-        created_by=person,
-    )
-    round.runs.set(runs)
-    slots = plan(responses=responses, graders=[g.pk for g in graders], overlap=overlap, seed=seed)
-    Assignment.objects.bulk_create(
-        (
-            Assignment(round=round, response_id=s.response, grader_id=s.grader, slot=s.slot, order=s.order)
-            for s in slots
-        ),
-        batch_size=BATCH,
-    )
-    return round
+from evalsets.models import EvalSetVersion
 
 
 def new_seed() -> int:
     return secrets.randbelow(2**31)
-
-
-def _check_round(*, version, runs, graders, rubric_version) -> None:
-    if not version.is_frozen:
-        raise Refused(_("Freeze the version first: a round grades frozen items only."))
-    if not runs:
-        raise Refused(_("Choose at least one run."))
-    for run in runs:
-        if run.version_id != version.pk:
-            raise Refused(_("Run %(run)s belongs to another version.") % {"run": run.number})
-        if not run.is_frozen:
-            raise Refused(_("Freeze run %(run)s first: its claims may still change.") % {"run": run.number})
-    if not graders:
-        raise Refused(_("Choose at least one grader."))
-    if len({grader.pk for grader in graders}) != len(graders):
-        raise Refused(_("The same grader is chosen twice."))
-    if any(grader.evalset_id != version.evalset_id for grader in graders):
-        raise Refused(_("A grader of another eval set cannot grade here."))
-    if rubric_version.rubric.evalset_id != version.evalset_id:
-        raise Refused(_("The rubric belongs to another eval set."))
 
 
 def next_round_number(version: EvalSetVersion) -> int:

@@ -13,6 +13,7 @@ from annotate.forms import OpenRoundForm, ReassignForm
 from annotate.models import ClaimSplit, Flag, Round, RubricVersion
 from annotate.queries import left_out_of, progress_per_grader, rounds_of
 from evalsets.access import version_of
+from evalsets.queries import stratum_names
 
 PER_PAGE = 50
 
@@ -33,35 +34,44 @@ def rounds(request, slug, number):
 @require_http_methods(["GET", "HEAD", "POST"])
 def open_round(request, slug, number):
     version = version_of(request.user, slug, number)
-    form = OpenRoundForm(
-        request.POST or None,
-        version=version,
-        initial={"seed": services.new_seed(), "runs": version.runs.filter(state="frozen")},
-    )
-    planned = None
+    form = _open_form(request, version)
+    context = {"version": version, "form": form}
     if form.is_valid():
         try:
             if "confirm" in request.POST:
                 round = _open(version, form, request.user)
                 messages.success(request, _("Round %(number)s is open.") % {"number": round.number})
                 return redirect("annotate:rounds", slug, number)
-            planned = _plan(version, form, request.user)
+            context |= _plan(version, form)
         except services.Refused as refused:
             form.add_error(None, str(refused))
-    status = 400 if form.errors else 200
-    context = {"version": version, "form": form, "planned": planned}
-    return render(request, "annotate/open_round.html", context, status=status)
+    return render(request, "annotate/open_round.html", context, status=400 if form.errors else 200)
 
 
-def _plan(version, form, person) -> services.Planned:
+def _open_form(request, version) -> OpenRoundForm:
+    rubric = services.latest_rubric(evalset=version.evalset, person=request.user)
+    initial = {
+        "seed": services.new_seed(),
+        "runs": version.runs.filter(state="frozen"),
+        "rubric_version": rubric,
+        "warm_up": rubric.warm_up_cases.exists(),
+    }
+    strata = stratum_names(version)
+    return OpenRoundForm(request.POST or None, version=version, strata=strata, initial=initial)
+
+
+def _plan(version, form) -> dict:
     data = form.cleaned_data
-    return services.plan_round(
+    planned = services.plan_round(
         version=version,
         runs=data["runs"],
         graders=list(data["people"]),
-        rubric_version=services.rubric_v1(evalset=version.evalset, person=person),
-        overlap=data["overlap"],
+        rubric_version=data["rubric_version"],
+        overlap=form.plan,
+        seed=data["seed"],
     )
+    per_grader = [(person, of, of.labels / form.labels_an_hour) for person, of in planned.per_grader.items()]
+    return {"planned": planned, "per_grader": per_grader, "pace": form.labels_an_hour}
 
 
 def _open(version, form, person) -> Round:
@@ -74,8 +84,9 @@ def _open(version, form, person) -> Round:
         version=version,
         runs=list(data["runs"]),
         graders=graders,
-        rubric_version=services.rubric_v1(evalset=version.evalset, person=person),
-        overlap=data["overlap"],
+        rubric_version=data["rubric_version"],
+        overlap=form.plan,
+        warm_up=data["warm_up"],
         seed=data["seed"],
         person=person,
         once=True,

@@ -130,8 +130,8 @@ def wanted(version, grader_a, grader_b):
     return {
         "runs": [version.runs.get().pk],
         "people": [grader_a.pk, grader_b.pk],
-        "share": "all",
-        "overlap": "",
+        "rubric_version": services.rubric_v1(evalset=version.evalset).pk,
+        "overlap": "all",
         "seed": 11,
     }
 
@@ -152,7 +152,7 @@ def test_open_round_counts_first_and_opens_when_confirmed(version, as_, lead, wa
 
 def test_open_round_with_overlap(version, as_, lead, wanted):
     place = reverse("annotate:open_round", args=[version.evalset.slug, version.number])
-    wanted |= {"share": "some", "overlap": "2", "confirm": "1"}
+    wanted |= {"overlap": "random", "count": "2", "confirm": "1"}
     assert as_(lead).post(place, wanted).status_code == 302
     assert Assignment.objects.count() == 7
 
@@ -164,9 +164,9 @@ def test_open_round_with_overlap(version, as_, lead, wanted):
         {"runs": [999]},
         {"people": []},
         {"people": [999]},
-        {"share": "some", "overlap": ""},
-        {"share": "some", "overlap": "6"},
-        {"share": "some", "overlap": "-1"},
+        {"overlap": "random", "count": ""},
+        {"overlap": "first", "count": "6"},
+        {"overlap": "random", "count": "-1"},
         {"seed": "x"},
     ],
 )

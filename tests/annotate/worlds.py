@@ -3,6 +3,7 @@
 from django.utils import timezone
 
 from annotate import services
+from annotate.planning import EVERYTHING, Overlap
 from evalsets.models import Claim, EvalSet, EvalSetVersion, Item, Passage, Response, System, SystemRun
 
 # (text, claims); a passage or two each
@@ -73,7 +74,7 @@ def make_round(version: EvalSetVersion, *people, overlap=None, seed=7, **more):
         runs=list(version.runs.all()),
         graders=graders,
         rubric_version=services.rubric_v1(evalset=version.evalset),
-        overlap=overlap,
+        overlap=EVERYTHING if overlap is None else Overlap("random", count=overlap),
         seed=seed,
         **more,
     )

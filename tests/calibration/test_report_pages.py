@@ -415,7 +415,11 @@ def test_another_eval_sets_version_is_not_reached_by_its_number(client, lead, la
 
 def test_a_second_round_is_shown_when_asked_for(client, lead, labelled):
     Round.objects.create(
-        version=labelled.version, number=2, rubric_version=labelled.round.rubric_version, kind="second_look"
+        version=labelled.version,
+        number=2,
+        rubric_version=labelled.round.rubric_version,
+        kind="second_look",
+        second_look_of=labelled.round,
     )
     client.force_login(lead)
     assert "round 2, second look" in text_of(client.get(url("agreement", round=2))).lower()
