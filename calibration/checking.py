@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
+from calibration.gate import TRUSTED
 from calibration.measures import HEADLINES, Figures
 from calibration.models import Judge
-from calibration.reports import dimensions_judged, judge_rates, standing
+from calibration.reports import closed_systems, dimensions_judged, judge_rates, standing
 from evalsets.models import EvalSetVersion
 
 IN_ABSTENTION = (
@@ -26,7 +27,7 @@ def check_judge(
 ) -> Figures:
     """Every gate and every limit, of all systems together and of each; a withheld rate exceeds its limit."""
     asked = [dimension] if dimension else dimensions_judged(judge=judge, version=version)
-    gates = [_gate(judge, version, name) for name in asked] or [_never_run(judge)]
+    gates = [line for name in asked for line in _gates(judge, version, name)] or [_never_run(judge)]
     figures = judge_rates(judge=judge, version=version, unit=unit) if limits else {}
     scopes = [(None, figures), *((entry["system"], entry) for entry in figures.get("per_system", ()))]
     rates = [_within(name, limit, system, part) for name, limit in limits.items() for system, part in scopes]
@@ -37,15 +38,33 @@ def check_judge(
     }
 
 
-def _gate(judge: Judge, version: EvalSetVersion, dimension: str) -> Figures:
+def _gates(judge: Judge, version: EvalSetVersion, dimension: str) -> list[Figures]:
+    """The gate of a dimension; where it is passed, that of each system whose rates stay withheld, too."""
     found = standing(judge=judge, version=version, dimension=dimension)
-    why = [condition["message"] for condition in found.conditions if condition["passed"] is False]
+    lines = [_line(judge, dimension, None, found.state, found.conditions, found.changes)]
+    if found.report and found.trusted:
+        for name, gate in closed_systems(found.report).items():
+            lines.append(_line(judge, dimension, name, gate["state"], gate["conditions"], []))
+    return lines
+
+
+def _line(
+    judge: Judge,
+    dimension: str,
+    system: str | None,
+    state: str,
+    conditions: list[Figures],
+    changes: list[str],
+) -> Figures:
+    why = [condition["message"] for condition in conditions if condition["passed"] is False]
+    there = f" on {system}" if system else ""
     return {
         "dimension": dimension,
-        "state": found.state,
-        "passed": found.trusted,
-        "conditions": found.conditions,
-        "message": " ".join([f"{dimension}: {judge} is {found.state}.", *found.changes, *why]),
+        "system": system,
+        "state": state,
+        "passed": state == TRUSTED,
+        "conditions": conditions,
+        "message": " ".join([f"{dimension}: {judge} is {state}{there}.", *changes, *why]),
     }
 
 
@@ -53,6 +72,7 @@ def _never_run(judge: Judge) -> Figures:
     message = f"{judge} has not run over this version: UNCALIBRATED."
     return {
         "dimension": None,
+        "system": None,
         "state": "UNCALIBRATED",
         "passed": False,
         "conditions": [],

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from calibration.judges import prompts
 from calibration.models import Judge, Verdict
-from calibration.queries import calls_to_be_made
+from calibration.queries import calls_to_be_made, kin_of
 from calibration.services import BUILT_IN, KEY_VARIABLE
 from calibration.work import DEFAULT_CONCURRENCY
 from evalsets.labels import LABELS
@@ -138,14 +138,6 @@ class JudgeForm(PlainForm):
         if not kin:
             return []
         return [_("The judge is of the same model family as {systems}.").format(systems=", ".join(kin))]
-
-
-def kin_of(family: str, systems) -> list[str]:
-    """The systems of a judge's own model family."""
-    wanted = family.strip().casefold()
-    return sorted(
-        {str(system) for system in systems if wanted and system.family.strip().casefold() == wanted}
-    )
 
 
 class StartForm(PlainForm):

@@ -432,6 +432,7 @@ def merged(first: Figures, second: Figures) -> Figures:
             group = groups.setdefault(tuple(entry[name] for name in names), {})
             group |= entry
         figures[key] = list(groups.values())
+    figures["left_out_systems"] = first.get("left_out_systems", {}) | second.get("left_out_systems", {})
     return figures
 
 

@@ -1,6 +1,6 @@
 """Rates by one source of labels. What a judge says is shown by `reports` only, behind its gate."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from django.db.models import Q
 
@@ -10,7 +10,7 @@ from calibration.models import JudgeRun
 from calibration.pairing import judge_column, table_of, targets_of
 from calibration.table import Column, Table, Targets, nobody
 from evalsets.labels import LABELS
-from evalsets.models import EvalSetVersion, Response
+from evalsets.models import EvalSetVersion, Response, SystemRun
 
 REVIEWED = 50  # responses of the review queue that a page lists
 
@@ -71,9 +71,10 @@ def review_responses(version: EvalSetVersion, figures: Figures) -> list[Response
     return list(Response.objects.filter(version=version, response_id__in=wanted).order_by("position"))
 
 
-def rates_of_judge_run(*, judge_run: JudgeRun, dimension: str, unit: str) -> Figures:
-    """What the judge's verdicts give in one dimension, over everything it judged. Not for a page."""
-    runs = list(judge_run.system_runs.select_related("system").order_by("number"))
+def rates_of_judge_run(
+    *, judge_run: JudgeRun, dimension: str, unit: str, runs: Sequence[SystemRun]
+) -> Figures:
+    """What the judge's verdicts give in one dimension, over these of the runs it judged. Not for a page."""
     claims = Table(targets_of(runs=runs, dimension="grounding")).leaves()
     responses = Table(targets_of(runs=runs, dimension="abstention"))
     figures = rates_of(

@@ -20,14 +20,16 @@ from calibration import evidence as sample
 from calibration.gate import STALE, TRUSTED, UNCALIBRATED, GateDecision, GatePolicy, decide, decide_by_system
 from calibration.measures import HEADLINES, Figures, judge_agreement_of, kappa_of, merged, pair_figures
 from calibration.models import CalibrationReport, Judge, JudgeRun, Verdict
-from calibration.pairing import table_of
-from calibration.rates import human_rates, rates_of_judge_run
+from calibration.pairing import run_names, table_of
+from calibration.queries import kin_of
+from calibration.rates import human_rates
 from calibration.services import fingerprint_of, requested_of
 from calibration.table import Group, Table
+from calibration.withholding import gates_of_runs, hidden, open_rates, open_systems
 from evalsets.labels import LABELS
-from evalsets.models import EvalSetVersion
+from evalsets.models import EvalSetVersion, SystemRun
 
-PAYLOAD_VERSION = 1
+PAYLOAD_VERSION = 2
 GRADERS_APART = 2  # with more graders, systems and strata are shown against gold only
 
 
@@ -104,14 +106,32 @@ def payload_of(*, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
         "evidence": sample.evidence_counts(table, system_runs) | {"sha256": sample.labels_hash(table)},
         "verdicts": _verdict_counts(judge_run, dimension),
         "agreement": judge_agreement_of(table),
-        "per_system": [_group_figures(table, group, apart) for group in table.by_system()],
+        "per_system": _system_figures(table, apart),
         "per_stratum": [_group_figures(table, group, None) for group in table.by_stratum()],
         "gold_rates": _gold_headlines(version, round, dimension),
     }
     if decision.trusted and judge_run.state == JudgeRun.State.COMPLETE:
-        gates = {str(system): found.as_dict() for system, found in apart.items()}
-        payload["rates"] = _open_rates(judge_run, dimension, version.primary_unit, gates)
+        payload["rates"] = _rates_behind(payload, judge_run, dimension, version.primary_unit)
     return payload
+
+
+def _rates_behind(payload: Figures, judge_run: JudgeRun, dimension: str, unit: str) -> Figures:
+    """The rates that a passed gate opens, system by system."""
+    gates = _gates_behind(payload, judge_run)
+    return open_rates(judge_run=judge_run, dimension=dimension, unit=unit, gates=gates)
+
+
+def _gates_behind(payload: Figures, judge_run: JudgeRun) -> dict[int, Figures]:
+    return gates_of_runs(judge_run, payload["per_system"], decide(None, policy_in_force()).as_dict())
+
+
+def closed_systems(report: CalibrationReport) -> dict[str, Figures]:
+    """The systems whose rates stay withheld although the gate over all is passed, with their gates."""
+    gates = _gates_behind(report.payload, report.judge_run)
+    opened = open_systems(gates)
+    names = run_names(report.judge_run.system_runs.select_related("system").order_by("number"))
+    runs = report.judge_run.system_runs.order_by("number")
+    return {names[run.pk]: gates[run.number] for run in runs if run.number not in opened}
 
 
 def _round_facts(round: Round) -> Figures:
@@ -128,14 +148,15 @@ def _round_facts(round: Round) -> Figures:
 def judge_facts(judge_run: JudgeRun) -> Figures:
     """Which instrument this was: what was asked for, and what answered."""
     judge = judge_run.judge
-    families = {run.system.family for run in judge_run.system_runs.select_related("system")}
+    kin = kin_of(judge.family, [run.system for run in judge_run.system_runs.select_related("system")])
     return {
         "name": judge.name,
         "kind": judge.kind,
         "model": judge.model,
         "provider": judge.provider,
         "family": judge.family,
-        "same_family_as_a_system": bool(judge.family) and judge.family in families,
+        "same_family_as_a_system": bool(kin),
+        "systems_of_its_family": kin,
         "run": judge_run.number,
         "run_state": judge_run.state,
         "origin": judge_run.origin,
@@ -174,6 +195,14 @@ def _gold_headlines(version: EvalSetVersion, round: Round, dimension: str) -> Fi
     if dimension == "grounding":
         return {name: rates[name] for name in HEADLINES}
     return {name: rates["abstention"][name] for name in ("over_answering", "over_refusal")}
+
+
+def _system_figures(table: Table, decisions: dict[Any, GateDecision]) -> list[Figures]:
+    numbers = SystemRun.objects.in_bulk(list(table.targets.run_names))
+    return [
+        {"system_run": numbers[run].number} | _group_figures(table, group, decisions)
+        for run, group in zip(table.targets.run_names, table.by_system(), strict=True)
+    ]
 
 
 def _group_figures(table: Table, group: Group, decisions: dict[Any, GateDecision] | None) -> Figures:
@@ -302,6 +331,8 @@ def standing_of(report: CalibrationReport) -> Standing:
         changes.append(_("the calibration is {age} days old, more than {limit}").format(age=age, limit=limit))
     if report.judge_run.state != JudgeRun.State.COMPLETE:
         changes.append(_("the judge run is not complete"))
+    if report.payload["payload_version"] != PAYLOAD_VERSION:
+        changes.append(_("the report was built by an earlier version of the app"))
     return Standing(
         state=STALE if changes and report.gate_state != UNCALIBRATED else report.gate_state,
         dimension=report.dimension,
@@ -350,8 +381,8 @@ def judge_rates(*, judge: Judge, version: EvalSetVersion, unit: str) -> Figures:
     figures: Figures = {}
     for dimension, found in standings.items():
         if found.report and found.trusted:
-            gates = {entry["value"]: entry["gate"] for entry in found.report.payload["per_system"]}
-            figures = merged(figures, _open_rates(found.report.judge_run, dimension, unit, gates))
+            report = found.report
+            figures = merged(figures, _rates_behind(report.payload, report.judge_run, dimension, unit))
         else:
             figures |= hidden(dimension, found.withheld())
     return figures
@@ -360,26 +391,3 @@ def judge_rates(*, judge: Judge, version: EvalSetVersion, unit: str) -> Figures:
 def dimensions_judged(*, judge: Judge, version: EvalSetVersion) -> list[str]:
     asked = {name for run in judge.runs.filter(version=version) for name in run.dimensions}
     return [dimension for dimension in LABELS if dimension in asked]
-
-
-def _open_rates(judge_run: JudgeRun, dimension: str, unit: str, gates: dict[str, Figures]) -> Figures:
-    """Rates of a trusted judge; of a system for which it is not trusted, the reason instead."""
-    figures = rates_of_judge_run(judge_run=judge_run, dimension=dimension, unit=unit)
-    figures["judge_run"] = judge_run.number
-    figures["per_system"] = [
-        entry
-        if gates.get(entry["system"], {}).get("state") == TRUSTED
-        else {"system": entry["system"]} | hidden(dimension, _reason(gates.get(entry["system"])))
-        for entry in figures["per_system"]
-    ]
-    return figures
-
-
-def _reason(gate: Figures | None) -> Figures:
-    gate = gate or decide(None, policy_in_force()).as_dict()
-    return {"withheld": {"state": gate["state"], "conditions": gate["conditions"]}}
-
-
-def hidden(dimension: str, reason: Figures) -> Figures:
-    """The reason in the place of every rate of a dimension."""
-    return dict.fromkeys(HEADLINES if dimension == "grounding" else ("abstention",), reason)

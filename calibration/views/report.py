@@ -10,7 +10,14 @@ from calibration.cases import CellForm, cases_of
 from calibration.measures import costly_cell
 from calibration.models import JudgeRun
 from calibration.pairing import chosen_round
-from calibration.reports import NotReportable, build_report, labels_have_changed, standing_of, uncalibrated
+from calibration.reports import (
+    NotReportable,
+    build_report,
+    closed_systems,
+    labels_have_changed,
+    standing_of,
+    uncalibrated,
+)
 from calibration.scope import ScopeForm
 
 
@@ -74,6 +81,7 @@ def _shown(report):
         "gold_pair": payload["agreement"]["judge_vs_gold"],
         "costly": costly_cell(payload["agreement"]["confusion"]),
         "labels_changed": labels_have_changed(report),
+        "closed": closed_systems(report),
     }
 
 

@@ -1,0 +1,76 @@
+"""Which of a judge's rates may be shown: of the systems for which it is trusted, and of no other.
+
+A rate over all systems is a rate over those, too: with one system withheld and the rest shown, the whole
+would give the withheld one away, and would carry its errors.
+"""
+
+from collections.abc import Mapping
+
+from calibration.gate import INSUFFICIENT, TRUSTED, UNCALIBRATED
+from calibration.measures import HEADLINES, Figures
+from calibration.models import JudgeRun
+from calibration.pairing import run_names
+from calibration.rates import rates_of_judge_run
+
+Gates = Mapping[int, Figures]  # number of a system run -> the gate's decision there
+
+
+def open_systems(gates: Gates) -> frozenset[int]:
+    """The system runs whose verdicts may be counted, once the gate over all of them is passed.
+
+    Where no system by itself has enough to be told, and none fails, all that were assessed count together.
+    """
+    trusted = frozenset(number for number, gate in gates.items() if gate["state"] == TRUSTED)
+    assessed = {number: gate["state"] for number, gate in gates.items() if gate["state"] != UNCALIBRATED}
+    if trusted or any(state != INSUFFICIENT for state in assessed.values()):
+        return trusted
+    return frozenset(assessed)
+
+
+def gates_of_runs(judge_run: JudgeRun, per_system: list[Figures], nothing: Figures) -> dict[int, Figures]:
+    """The decision for each judged system run; `nothing` for one in which nobody labelled anything twice."""
+    found = {entry.get("system_run"): entry["gate"] for entry in per_system}
+    numbers = judge_run.system_runs.order_by("number").values_list("number", flat=True)
+    return {number: found.get(number, nothing) for number in numbers}
+
+
+def open_rates(*, judge_run: JudgeRun, dimension: str, unit: str, gates: Gates) -> Figures:
+    """Rates of a judge that passed its gate; of a system for which it did not, the reason instead."""
+    runs = list(judge_run.system_runs.select_related("system").order_by("number"))
+    names = run_names(runs)
+    opened = open_systems(gates)
+    kept = [run for run in runs if run.number in opened]
+    shown = {run.number for run in kept if gates[run.number]["state"] == TRUSTED}
+    closed = [run for run in runs if run.number not in opened]
+    left_out = [{"system": names[run.pk], "state": gates[run.number]["state"]} for run in closed]
+    figures: Figures = {"per_system": [], "per_stratum": []}
+    if kept:
+        figures = rates_of_judge_run(judge_run=judge_run, dimension=dimension, unit=unit, runs=kept)
+    else:
+        figures |= hidden(dimension, _reason_of_all(gates, left_out))
+    rates = dict(zip([run.number for run in kept], figures["per_system"], strict=True))
+    figures["per_system"] = [
+        {**rates[run.number], "system": names[run.pk]}
+        if run.number in shown
+        else {"system": names[run.pk]} | hidden(dimension, reason_of(gates[run.number]))
+        for run in runs
+    ]
+    figures["judge_run"] = judge_run.number
+    figures["systems"] = list(names.values())
+    figures["left_out_systems"] = {dimension: left_out} if left_out else {}
+    return figures
+
+
+def _reason_of_all(gates: Gates, left_out: list[Figures]) -> Figures:
+    told = [gate for gate in gates.values() if gate["state"] not in (INSUFFICIENT, UNCALIBRATED)]
+    worst = (told or list(gates.values()))[0]
+    return {"withheld": reason_of(worst)["withheld"] | {"systems": left_out}}
+
+
+def reason_of(gate: Figures) -> Figures:
+    return {"withheld": {"state": gate["state"], "conditions": gate["conditions"]}}
+
+
+def hidden(dimension: str, reason: Figures) -> Figures:
+    """The reason in the place of every rate of a dimension."""
+    return dict.fromkeys(HEADLINES if dimension == "grounding" else ("abstention",), reason)
