@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from annotate.auditing import drawn_audits, latest_audits
-from annotate.models import ClaimAudit
+from annotate.models import ClaimAudit, Round
 from calibration import stats
 from calibration.measures import Figures
+from calibration.models import JudgeRun
 from calibration.pairing import run_names
-from evalsets.models import Claim, Response, SystemRun
+from evalsets.models import Claim, EvalSetVersion, Response, SystemRun
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,17 @@ def with_extraction(figures: Figures, runs: Iterable[SystemRun]) -> Figures:
             for entry in figures["per_stratum"]
         ],
     }
+
+
+def runs_judged(version: EvalSetVersion, figures: Figures) -> list[SystemRun]:
+    """The system runs behind a judge's rates."""
+    judge_run = JudgeRun.objects.filter(version=version, number=figures.get("judge_run")).first()
+    return list(judge_run.system_runs.select_related("system").order_by("number")) if judge_run else []
+
+
+def runs_graded(version: EvalSetVersion, round: Round | None) -> list[SystemRun]:
+    """The system runs behind the rates of people."""
+    return list((round.runs if round else version.runs).select_related("system").order_by("number"))
 
 
 def _figures(audited: Sequence[Audited]) -> Figures:

@@ -2,6 +2,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from calibration.extraction import runs_graded, runs_judged, with_extraction
 from calibration.management.reporting import (
     ReportingCommand,
     judge_of,
@@ -30,11 +31,12 @@ class Command(ReportingCommand):
         facts = {"version": str(version), "source": source, "unit": unit}
         if source.startswith("judge:"):
             judge = judge_of(version, source.removeprefix("judge:"))
-            return facts | judge_rates(judge=judge, version=version, unit=unit)
+            rates = judge_rates(judge=judge, version=version, unit=unit)
+            return facts | with_extraction(rates, runs_judged(version, rates))
         round = round_of(version, options["round"])
         _check_source(source, grader_names(round))
         rates = human_rates(version=version, round=round, source=source, unit=unit)
-        return facts | {"round": round_facts(round)} | rates
+        return facts | {"round": round_facts(round)} | with_extraction(rates, runs_graded(version, round))
 
     def sentences(self, result: dict[str, Any]) -> list[str]:
         words = [f"{result['version']}, by {result['source']}, unit: {result['unit']}"]
@@ -54,6 +56,7 @@ def _sentences_of(figures: dict[str, Any]) -> list[str]:
     words = []
     if "sentence" in figures and "withheld" not in figures["hallucination"]:
         words.append(figures["sentence"])
+        words.append(figures["extraction"]["sentence"])
     elif "withheld" in figures.get("hallucination", {}):
         words.append(f"{', '.join(HEADLINES)}: withheld, {figures['hallucination']['withheld']['state']}.")
     abstention = figures.get("abstention", {})
