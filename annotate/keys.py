@@ -65,6 +65,18 @@ def mark_keys(choices) -> tuple[Key, ...]:
     return tuple(Key((MARKS[value],), f"mark-{value}", says) for value, says in choices)
 
 
+WARM_UP = (
+    Key(("e",), "evidence", _("light up the claim's words in the passages")),
+    Key(("r",), "rubric", _("show the rubric")),
+    Key(("?",), "keys", _("show the keys")),
+)
+WARM_UP_EXPLAINED = (
+    Key(("Enter",), "onward", _("on to the next case")),
+    Key(("r",), "rubric", _("show the rubric")),
+    Key(("?",), "keys", _("show the keys")),
+)
+
+
 def label_keys(labels) -> tuple[Key, ...]:
     return tuple(Key((label["key"],), f"label-{label['name']}", label["name"]) for label in labels)
 

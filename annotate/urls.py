@@ -1,6 +1,6 @@
 from django.urls import path
 
-from annotate.views import adjudication, audit, grading, rounds
+from annotate.views import adjudication, audit, grading, rounds, rubric, warm_up
 
 app_name = "annotate"
 
@@ -16,13 +16,22 @@ urlpatterns = [
     path("grade/<int:round_id>/flag/", grading.flag, name="flag"),
     path("grade/<int:round_id>/skip/", grading.skip, name="skip"),
     path("grade/<int:round_id>/split/", grading.split, name="split"),
+    path("grade/<int:round_id>/warm-up/", warm_up.warm_up, name="warm_up"),
     path("grade/<int:round_id>/rubric/", grading.grader_rubric, name="grader_rubric"),
     path(f"{VERSION}rounds/", rounds.rounds, name="rounds"),
     path(f"{VERSION}rounds/new/", rounds.open_round, name="open_round"),
     path(ROUND, rounds.round, name="round"),
+    path(f"{ROUND}warm-up/", warm_up.warm_up_results, name="warm_up_results"),
     path(f"{ROUND}move/", rounds.move_round, name="move_round"),
     path(f"{ROUND}reassign/", rounds.reassign, name="reassign"),
-    path(f"{VERSION}rubric/", rounds.rubric, name="rubric"),
+    path(f"{ROUND}second-look/".draw_second_look, name="draw_second_look"),
+    path(f"{VERSION}rubric/", rubric.rubric, name="rubric"),
+    path(f"{VERSION}rubric/new/", rubric.new_rubric, name="new_rubric"),
+    path(f"{VERSION}rubric/<int:rubric_number>/", rubric.rubric_version, name="rubric_version"),
+    path(
+        f"{VERSION}rubric/<int:earlier>/changes/<int:later>/", rubric.rubric_changes, name="rubric_changes"
+    ),
+    path(f"{VERSION}rubric/notes/<int:task>/", rubric.move_rubric_task, name="move_rubric_task"),
     path(f"{VERSION}audit/", audit.audits, name="audits"),
     path(f"{AUDIT}<int:position>/", audit.audited, name="audited"),
     path(f"{AUDIT}<int:position>/mark/", audit.mark, name="mark_claim"),

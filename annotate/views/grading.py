@@ -28,6 +28,8 @@ FOLD_FROM = 6_000  # characters of a response
 @require_safe
 def grade(request, round_id):
     round, grader = round_for_grading(request.user, round_id)
+    if grader and round.state == Round.State.OPEN and services.is_warming_up(round, grader):
+        return redirect("annotate:warm_up", round.pk)
     at = request.GET.get("at", "")
     if grader and at:
         assignment = own_assignment(request.user, round_id, at if at.isdecimal() else 0)

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotate import services
 from annotate.access import labels_of, unfinished_rounds
 from annotate.forms import OpenRoundForm, ReassignForm
-from annotate.models import ClaimSplit, Flag, Round, RubricVersion
+from annotate.models import ClaimSplit, Flag, Round
 from annotate.queries import left_out_of, progress_per_grader, rounds_of
 from evalsets.access import version_of
 from evalsets.queries import stratum_names
@@ -165,13 +165,3 @@ def reassign(request, slug, number, round_number):
 def _hand_over(round, grader, to, at_most) -> tuple[int, int]:
     taker = services.ensure_grader(evalset=round.version.evalset, name=to.get_username(), person=to)
     return services.reassign_unfinished(round=round, grader=grader, to=taker, at_most=at_most)
-
-
-@require_safe
-def rubric(request, slug, number):
-    version = version_of(request.user, slug, number)
-    services.rubric_v1(evalset=version.evalset)
-    rubrics = RubricVersion.objects.filter(
-        rubric__evalset=version.evalset, rubric__is_imported=False
-    ).select_related("rubric")
-    return render(request, "annotate/rubric.html", {"version": version, "rubrics": rubrics})
