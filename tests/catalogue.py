@@ -73,6 +73,14 @@ def key_of(message: Message) -> tuple[str | None, str]:
     return message.context, singular
 
 
+def strings_of(message: Message) -> list[str]:
+    return [message.string] if isinstance(message.string, str) else list(message.string or [""])
+
+
+def is_translated(message: Message) -> bool:
+    return all(strings_of(message))
+
+
 def compiled(catalog: Catalog) -> bytes:
     made = io.BytesIO()
     write_mo(made, catalog)
@@ -112,9 +120,5 @@ def update(language: str) -> None:
 if __name__ == "__main__":
     for each in languages():
         update(each)
-        left = [
-            m
-            for m in catalogue_of(each)
-            if m.id and not all([m.string] if isinstance(m.string, str) else m.string)
-        ]
+        left = [message for message in catalogue_of(each) if message.id and not is_translated(message)]
         print(f"{each}: {len(left)} without a translation")
