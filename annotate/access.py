@@ -21,9 +21,17 @@ class ClosedWhileGrading(Exception):
     `of_response`: only this response is closed, for its claim audit, and until it is graded.
     """
 
+    second_look = False
+
     def __init__(self, rounds, of_response=False):
         self.rounds, self.of_response = rounds, of_response
         super().__init__("closed while you have unfinished assignments")
+
+
+class ClosedForSecondLook(ClosedWhileGrading):
+    """Raised instead of showing somebody their own earlier labels of what they are to label again."""
+
+    second_look = True
 
 
 def unfinished_rounds(person, version: EvalSetVersion):
@@ -91,16 +99,39 @@ def audited_of(person, slug, number, sample_number, position) -> AuditedResponse
     return audited
 
 
+def _second_looks():
+    return Round.objects.filter(kind=Round.Kind.SECOND_LOOK, state__in=[Round.State.OPEN, Round.State.PAUSED])
+
+
+def second_looks_in_the_way(person, round: Round) -> list[Round]:
+    """Unfinished second looks of this person at responses that they have graded in this round."""
+    own = Assignment.objects.filter(grader__person=person)
+    again = own.filter(
+        round=OuterRef("pk"),
+        state=Assignment.State.PENDING,
+        response__in=own.filter(round=round).values("response"),
+    )
+    looks = _second_looks().filter(version=round.version_id).exclude(pk=round.pk)
+    return list(looks.filter(Exists(again)))
+
+
 def round_for_grading(person, round_id) -> tuple[Round, Grader | None]:
-    """The round and the person's own grader in it (None: nothing is assigned); 404 for other people."""
+    """The round and the person's own grader in it (None: nothing is assigned); 404 for other people.
+
+    Closed while the person has a second look at some of it to finish: the first label is not to be in view.
+    """
+    looks = _second_looks().filter(version=OuterRef("version")).exclude(pk=OuterRef("pk"))
     round = (
         Round.objects.select_related("version__evalset", "rubric_version__rubric")
+        .annotate(has_second_looks=Exists(looks))
         .exclude(kind=Round.Kind.IMPORTED)
         .filter(pk=round_id)
         .first()
     )
     if round is None or not has_role(person, round.version.evalset, GRADER):
         raise Http404
+    if round.has_second_looks and (blocking := second_looks_in_the_way(person, round)):
+        raise ClosedForSecondLook(blocking)
     grader = (
         Grader.objects.filter(evalset=round.version.evalset, person=person, assignments__round=round)
         .distinct()

@@ -1,14 +1,14 @@
 """Cleaning of what the grading and the lead's pages send."""
 
+from collections import Counter
 from decimal import Decimal
 
 from django import forms
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext_lazy as _
 
-from annotate.models import Adjudication, ClaimAudit, Grader, Round, RubricVersion
+from annotate.models import ClaimAudit, Grader, Round, RubricVersion
 from annotate.planning import Overlap
-from evalsets.labels import LABELS
 from evalsets.models import Membership, SystemRun
 
 MAX_TEXT = 10_000
@@ -190,6 +190,38 @@ class OpenRoundForm(forms.Form):
         return self.cleaned_data["pace"] or self.fields["pace"].initial
 
 
+class SecondLookForm(forms.Form):
+    """How many of the targets with a label are drawn, from whose labels, and who labels them again."""
+
+    USUAL = 48
+
+    n = forms.IntegerField(min_value=1, max_value=100_000, label=_("Targets to draw"))
+    dimension = forms.ChoiceField(required=False, label=_("Dimension"))
+    of = forms.ModelChoiceField(
+        Grader.objects.none(),
+        required=False,
+        label=_("From the labels of"),
+        empty_label=_("everybody"),
+        help_text=_("Choose one grader to see how far their own labels are confirmed."),
+    )
+    people = forms.ModelMultipleChoiceField(
+        get_user_model().objects.none(), widget=forms.CheckboxSelectMultiple, label=_("Who looks again")
+    )
+    seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, widget=forms.HiddenInput)
+
+    def __init__(self, *args, round, pool, **kwargs):
+        super().__init__(*args, **kwargs)
+        there = Counter(target.dimension for target in pool)
+        self.fields["n"].initial = min(self.USUAL, len(pool))
+        self.fields["n"].help_text = _("Of %(n)s targets that carry a label.") % {"n": len(pool)}
+        self.fields["dimension"].choices = [
+            ("", _("all dimensions")),
+            *((name, f"{name} ({n})") for name, n in there.items()),
+        ]
+        self.fields["of"].queryset = Grader.objects.filter(annotations__round=round).distinct()
+        self.fields["people"].queryset = graders_among_members(round.version.evalset)
+
+
 class ReassignForm(forms.Form):
     grader = forms.ModelChoiceField(Grader.objects.none(), label=_("Unfinished responses of"))
     to = forms.ModelChoiceField(get_user_model().objects.none(), label=_("Hand over to"))
@@ -203,59 +235,6 @@ class ReassignForm(forms.Form):
             assignments__round=round, assignments__state="pending"
         ).distinct()
         self.fields["to"].queryset = graders_among_members(round.version.evalset)
-
-
-class AdjudicationForm(forms.Form):
-    label = forms.ChoiceField(widget=forms.RadioSelect, label=_("Decision"))
-    reason = forms.ChoiceField(
-        choices=[
-            (value, name)
-            for value, name in Adjudication.Reason.choices
-            if value not in Adjudication.GIVEN_BY_AN_ACTION
-        ],
-        widget=forms.RadioSelect,
-        label=_("Why did they differ?"),
-    )
-    note = forms.CharField(
-        max_length=MAX_TEXT, required=False, widget=forms.Textarea(attrs={"rows": 2}), label=_("Note")
-    )
-    seen = forms.CharField(max_length=200, required=False, widget=forms.HiddenInput)
-
-    def __init__(self, *args, dimension, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.fields["label"].choices = [(label, label) for label in dimension.label_names]
-
-
-class SplitDecisionForm(forms.Form):
-    """One text and one label for every proposed part."""
-
-    note = forms.CharField(
-        max_length=MAX_TEXT, required=False, widget=forms.Textarea(attrs={"rows": 2}), label=_("Note")
-    )
-
-    def __init__(self, *args, split, **kwargs):
-        super().__init__(*args, prefix=f"split-{split.pk}", **kwargs)
-        self.count = len(split.parts)
-        labels = [("", "—"), *((label, label) for label in LABELS["grounding"])]
-        for number, text in enumerate(split.parts, start=1):
-            self.fields[f"text-{number}"] = forms.CharField(
-                max_length=MAX_TEXT,
-                initial=text,
-                widget=forms.Textarea(attrs={"rows": 2, "dir": "auto"}),
-                label=_("Part %(n)s") % {"n": number},
-            )
-            self.fields[f"label-{number}"] = forms.ChoiceField(
-                choices=labels, label=_("Label of part %(n)s") % {"n": number}
-            )
-        self.order_fields([*(name for name in self.fields if name != "note"), "note"])
-
-    @property
-    def parts(self) -> list[tuple[str, str]]:
-        data = self.cleaned_data
-        return [(data[f"text-{n}"], data[f"label-{n}"]) for n in range(1, self.count + 1)]
-
-
-# The claim audit
 
 
 class DrawAuditForm(forms.Form):

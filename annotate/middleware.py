@@ -15,5 +15,9 @@ class ClosedWhileGradingMiddleware:
     def process_exception(self, request, exception):
         if not isinstance(exception, ClosedWhileGrading):
             return None
-        context = {"rounds": exception.rounds, "of_response": exception.of_response}
+        context = {
+            "rounds": exception.rounds,
+            "of_response": exception.of_response,
+            "second_look": exception.second_look,
+        }
         return render(request, "annotate/closed.html", context, status=403)

@@ -28,6 +28,7 @@ from annotate.services.rubrics import (
     rubric_v1,
     write_rubric_version,
 )
+from annotate.services.second_look import draw_second_look, drawable, second_look_rubric
 from annotate.services.targets import Conflict, NotAssigned, Refused
 from annotate.services.warm_up import answer_warm_up, is_warming_up
 
@@ -44,6 +45,8 @@ __all__ = [
     "decline_split",
     "dismiss_rubric_task",
     "draw_audit",
+    "draw_second_look",
+    "drawable",
     "ensure_grader",
     "finish_audited",
     "flag",
@@ -65,6 +68,7 @@ __all__ = [
     "resume_round",
     "revoke",
     "rubric_v1",
+    "second_look_rubric",
     "skip",
     "split_claim",
     "take_back",

@@ -157,6 +157,8 @@ def unflag(*, round: Round, grader: Grader, response: Response, claim: Claim | N
 @transaction.atomic
 def propose_split(*, round: Round, grader: Grader, claim: Claim, parts: Sequence[str]) -> ClaimSplit:
     """A second proposal of the same grader replaces the first, until the lead has decided."""
+    if round.kind == Round.Kind.SECOND_LOOK:
+        raise Refused(_("A second look asks for labels only; a split is proposed in the first grading."))
     parts = [part.strip() for part in parts if part.strip()]
     if len(parts) < 2:
         raise Refused(_("A split needs at least two parts, one a line."))

@@ -19,6 +19,8 @@ from annotate.services.targets import Action, Conflict, Refused, lock_assignment
 from evalsets.access import GRADER, has_role
 from evalsets.models import EvalSetVersion
 
+ONGOING = (Round.State.OPEN, Round.State.PAUSED)
+
 
 def new_seed() -> int:
     return secrets.randbelow(2**31)
@@ -55,6 +57,22 @@ def _move(round: Round, moves: dict) -> Round:
     return held
 
 
+def check_no_other_second_look(round: Round, grader: Grader) -> None:
+    """Two at a time would each close the other: neither is to show the labels of the other."""
+    others = Assignment.objects.filter(
+        round__version=round.version_id,
+        round__kind=Round.Kind.SECOND_LOOK,
+        round__state__in=ONGOING,
+        grader=grader,
+        state=Assignment.State.PENDING,
+    ).exclude(round=round)
+    if other := others.select_related("round").first():
+        raise Conflict(
+            _("%(name)s has another second look to finish first: round %(number)s.")
+            % {"name": grader.name, "number": other.round.number}
+        )
+
+
 @transaction.atomic
 def reassign(*, assignment: Assignment, to: Grader) -> Assignment:
     """Hand an unfinished response to somebody else; what its grader labelled so far stays as history only."""
@@ -67,10 +85,14 @@ def reassign(*, assignment: Assignment, to: Grader) -> Assignment:
         raise Refused(_("Only a grader of this eval set with a log-in can take it over."))
     if not has_role(to.person, round.version.evalset, GRADER):
         raise Refused(_("%(name)s is not a grader of this eval set.") % {"name": to.name})
-    if Unblinding.objects.filter(round=round, person=to.person).exists():
+    if Unblinding.objects.filter(
+        round__in=[round.pk, round.second_look_of_id or round.pk], person=to.person
+    ).exists():
         raise Refused(
             _("%(name)s has seen the labels of this round and can no longer grade in it.") % {"name": to.name}
         )
+    if round.kind == Round.Kind.SECOND_LOOK:
+        check_no_other_second_look(round, to)
     if any(a.grader_id == to.pk for a in locked):
         raise Refused(_("%(name)s grades this response already.") % {"name": to.name})
     own = Annotation.objects.filter(round=round, response=held.response_id, grader=held.grader_id)

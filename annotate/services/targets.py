@@ -75,6 +75,8 @@ def outcome_of(labels: Sequence[str]) -> tuple[str, str] | None:
 
 def settle(round: Round, target: Target, questions: Sequence[Question]) -> None:
     """Write, change or remove the gold of a target, then of whatever is asked because of it."""
+    if round.kind == Round.Kind.SECOND_LOOK:
+        return  # it measures a grading, and leaves its gold alone
     gold = GoldLabel.objects.filter(target.filter, round=round)
     voters = _voters(round, target, questions)
     if voters is None:
@@ -144,6 +146,8 @@ def _assigned(round: Round, response_id: int) -> set[int]:
 
 def check_all_labelled(round: Round, target: Target, questions: Sequence[Question]) -> None:
     """Everybody who is asked has answered; a question that nobody was asked is the lead's to answer."""
+    if round.kind == Round.Kind.SECOND_LOOK:
+        raise Conflict(_("A second look measures the first grading; decide in the round it looks at."))
     voters = _voters(round, target, questions)
     question = question_of(questions, target.dimension)
     if voters is None:
