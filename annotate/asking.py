@@ -93,6 +93,15 @@ def asked(
     ]
 
 
+def is_finished(
+    questions: Sequence[Question],
+    material: Material,
+    labels: Mapping[Place, str],
+    drawn: Collection[Place] | None = None,
+) -> bool:
+    return all(place in labels for place in asked(questions, material, labels, drawn))
+
+
 def no_longer_asked(
     questions: Sequence[Question], material: Material, labels: Mapping[Place, str]
 ) -> list[Place]:

@@ -21,8 +21,15 @@ GRADING = (
     Key(("u", "Backspace"), "take-back", _("take back the latest label")),
     Key(("f",), "flag", _("flag for the lead, with a note")),
     Key(("s",), "split", _("propose a split of the claim")),
+    Key(("n",), "note", _("write a note, which goes with the label")),
+    Key(("j",), "next-passage", _("to the next passage")),
+    Key(("k",), "previous-passage", _("to the passage before")),
+    Key(("m",), "mark", _("mark the passage: it decided the label")),
     Key(("e",), "evidence", _("light up the claim's words in the passages")),
+    Key(("w",), "next-hit", _("to the next lit word")),
+    Key(("b",), "previous-hit", _("to the lit word before")),
     Key((" ",), "skip", _("skip to the end of your queue")),
+    Key(("Enter",), "onward", _("go on from a label looked at again")),
     Key(("r",), "rubric", _("show the rubric")),
     Key(("?",), "keys", _("show the keys")),
 )
@@ -36,8 +43,14 @@ REASONS = {
 }
 ADJUDICATING = (
     Key(("n",), "note", _("write a note")),
-    Key(("e",), "evidence", _("light up the claim's words in the passages")),
+    Key(("t",), "for-rubric", _("the rubric should say this")),
+    Key(("x",), "own-split", _("split the claim")),
     Key(("Enter",), "decide", _("save the decision and go on")),
+    Key(("j", "ArrowRight"), "next", _("to the next one, without deciding")),
+    Key(("k", "ArrowLeft"), "previous", _("to the one before, without deciding")),
+    Key(("u", "Backspace"), "latest", _("back to the latest decision")),
+    Key(("z",), "revoke", _("take the decision back")),
+    Key(("e",), "evidence", _("light up the claim's words in the passages")),
     Key(("r",), "rubric", _("show the rubric")),
     Key(("?",), "keys", _("show the keys")),
 )
@@ -63,7 +76,6 @@ AUDITING = {
 
 def mark_keys(choices) -> tuple[Key, ...]:
     return tuple(Key((MARKS[value],), f"mark-{value}", says) for value, says in choices)
-
 
 WARM_UP = (
     Key(("e",), "evidence", _("light up the claim's words in the passages")),

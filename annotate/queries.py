@@ -1,20 +1,24 @@
 """Shared reads. A grader's page shows what the blind door lets through and the grader's own rows."""
 
-from dataclasses import dataclass, field, replace
-from math import inf
-from random import Random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
 
-from django.db import models
 from django.db.models import Count, Exists, OuterRef, Q
-from django.db.models.functions import Left
-from django.utils.translation import gettext_lazy as _
 
-from annotate.access import ShownClaim, ShownPassage, ShownResponse, shown_to_grader
-from annotate.asking import Material, Place, asked
+from annotate import keys
+from annotate.access import (
+    ShownClaim,
+    ShownPassage,
+    ShownResponse,
+    second_looks_in_the_way,
+    shown_to_grader,
+)
+from annotate.asking import Material, Place, asked, is_finished
 from annotate.material import PLACE as WITHIN
-from annotate.material import as_questions, drawn_of, labels_given
+from annotate.material import as_questions, drawn_of
 from annotate.models import (
-    Adjudication,
     Annotation,
     AnnotationEvent,
     Assignment,
@@ -25,12 +29,12 @@ from annotate.models import (
     Round,
 )
 from evalsets.labels import LABELS
-from evalsets.models import Claim, Response
+from evalsets.models import Response
 
 
 def work_of(person):
-    """The rounds a person grades in, with their own done and total counts."""
-    return list(
+    """The rounds a person grades in, with their own done and total counts, and what each `waits_for`."""
+    rounds = list(
         Round.objects.filter(assignments__grader__person=person)
         .exclude(kind=Round.Kind.IMPORTED)
         .select_related("version__evalset")
@@ -43,11 +47,25 @@ def work_of(person):
         )
         .order_by("-pk")
     )
+    has_second_looks = any(round.kind == Round.Kind.SECOND_LOOK for round in rounds)
+    for round in rounds:
+        round.waits_for = second_looks_in_the_way(person, round) if has_second_looks else []
+    return rounds
 
 
 # The grader's screen
 
-KEPT_BEFORE, KEPT_AFTER = 1, 3  # targets in view before and after the current one
+KEPT_BEFORE, KEPT_AFTER = 1, 3  # claims in view before and after the current one
+FOLD_FROM = 6_000  # characters of a response
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a grader said about a target."""
+
+    label: str = ""
+    note: str = ""
+    evidence: tuple[int, ...] = ()  # ranks of the passages that decided it
 
 
 @dataclass
@@ -55,11 +73,11 @@ class ShownTarget:
     """One thing to label on the screen, with what this grader has said about it so far."""
 
     dimension: Dimension
-    number: int  # among the claims; 0 for the whole response and its passages
+    number: int  # of the claim, or the rank of the passage; 0 for the whole response
     claim: ShownClaim | None
     passage: ShownPassage | None = None
-    label: str = ""
-    former: str = ""  # the label taken back
+    given: Given = Given()
+    taken_back: Given = Given()
     flag: Flag | None = None
     split: ClaimSplit | None = None
 
@@ -71,6 +89,62 @@ class ShownTarget:
             self.claim.pk if self.claim else None,
             self.passage.pk if self.passage else None,
         )
+
+    @property
+    def place(self) -> Place:
+        return Place(
+            self.dimension.name,
+            self.claim.pk if self.claim else None,
+            self.passage.pk if self.passage else None,
+        )
+
+    @property
+    def label(self) -> str:
+        return self.given.label
+
+    @property
+    def hue(self) -> str:
+        return hue_of(self.dimension, self.label)
+
+    @property
+    def draft(self) -> Given:
+        """What its form starts with: the label given, or the one taken back."""
+        return self.given if self.given.label else self.taken_back
+
+
+@dataclass
+class Subject:
+    """A claim, the whole response or a passage, with everything that is asked of it."""
+
+    targets: list[ShownTarget]
+
+    @property
+    def first(self) -> ShownTarget:
+        return self.targets[0]
+
+    @property
+    def labelled(self) -> list[ShownTarget]:
+        return [target for target in self.targets if target.label]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A label that can be chosen for the current target."""
+
+    name: str
+    key: str
+    definition: str
+    hue: str
+    is_given: bool
+    is_taken_back: bool
+    finishes: bool  # nothing of the response is left after it
+
+
+def hue_of(dimension: Dimension, label: str) -> str:
+    """The class that colours a label: its name where we know it, else its place in the rubric."""
+    if dimension.name in LABELS:
+        return label
+    return f"hue-{dimension.label_names.index(label) + 1}" if label in dimension.label_names else ""
 
 
 def target_key(dimension: str, claim_id: int | None, passage_id: int | None) -> str:
@@ -95,42 +169,108 @@ class Screen:
     response: ShownResponse
     targets: list[ShownTarget]
     current: ShownTarget
-    progress: Progress
-    recent: list[Annotation] = field(default_factory=list)
-
-    # Long lists are folded around the current target, so that it stays where the eye already is.
+    finishing: frozenset[str] = frozenset()  # labels of the current target after which nothing is left
 
     @property
+    def is_long(self) -> bool:
+        return len(self.response.text) > FOLD_FROM
+
+    @property
+    def label_keys(self) -> list[dict]:
+        return keys.as_data(keys.label_keys(self.current.dimension.labels))
+
+    @property
+    def choices(self) -> list[Choice]:
+        dimension, current = self.current.dimension, self.current
+        return [
+            Choice(
+                name=label["name"],
+                key=label["key"],
+                definition=label["definition"],
+                hue=hue_of(dimension, label["name"]),
+                is_given=current.given.label == label["name"],
+                is_taken_back=not current.given.label and current.taken_back.label == label["name"],
+                finishes=label["name"] in self.finishing,
+            )
+            for label in dimension.labels
+        ]
+
+    # Long lists are folded around the current subject, so that it stays where the eye already is.
+
+    @cached_property
+    def subjects(self) -> list[Subject]:
+        def subject(target: ShownTarget) -> tuple:
+            return (target.claim is None, target.number)
+
+        return [Subject(list(targets)) for _key, targets in groupby(self.targets, key=subject)]
+
+    @cached_property
+    def current_subject(self) -> Subject:
+        return next(s for s in self.subjects if any(target is self.current for target in s.targets))
+
+    @cached_property
     def _place(self) -> int:
-        return next(place for place, target in enumerate(self.targets) if target is self.current)
+        return next(
+            place
+            for place, subject in enumerate(self.subjects)
+            if any(target is self.current for target in subject.targets)
+        )
 
     @property
-    def folded_before(self) -> list[ShownTarget]:
-        before = self.targets[: self._place]
+    def folded_before(self) -> list[Subject]:
+        before = self.subjects[: self._place]
         return before[:-KEPT_BEFORE] if len(before) > KEPT_BEFORE + 1 else []
 
     @property
-    def folded_after(self) -> list[ShownTarget]:
-        after = self.targets[self._place + 1 :]
+    def folded_after(self) -> list[Subject]:
+        after = self.subjects[self._place + 1 :]
         return after[KEPT_AFTER:] if len(after) > KEPT_AFTER + 1 else []
 
     @property
-    def in_view(self) -> list[ShownTarget]:
-        return self.targets[len(self.folded_before) : len(self.targets) - len(self.folded_after)]
+    def before(self) -> list[Subject]:
+        return self.subjects[len(self.folded_before) : self._place]
 
     @property
-    def passages(self) -> list[tuple[ShownPassage, bool]]:
-        """Each with whether the current claim cites it; the cited come first."""
-        cites = self.current.claim.cites if self.current.claim else frozenset()
-        pairs = [(passage, passage.rank in cites) for passage in self.response.passages]
-        return sorted(pairs, key=lambda pair: (not pair[1], pair[0].rank))
+    def after(self) -> list[Subject]:
+        return self.subjects[self._place + 1 : len(self.subjects) - len(self.folded_after)]
 
     @property
+    def cites(self) -> frozenset[int]:
+        """Ranks of the passages that the current claim cites."""
+        return self.current.claim.cites if self.current.claim else frozenset()
+
+    @property
+    def asked_about(self) -> int | None:
+        """The rank of the passage that the question is about."""
+        return self.current.passage.rank if self.current.passage else None
+
+    @property
+    def passages(self) -> list[tuple[ShownPassage, bool, bool]]:
+        """Each with whether the current claim cites it and whether it is asked about; those come first."""
+        shown = [(p, p.rank in self.cites, p.rank == self.asked_about) for p in self.response.passages]
+        return sorted(shown, key=lambda passage: (not passage[2], not passage[1], passage[0].rank))
+
+    @cached_property
     def parts_of_text(self) -> tuple[str, str, str]:
         if self.current.claim is None:
             return self.response.text, "", ""
-        earlier = [t.claim.text for t in self.targets[: self._place] if t.claim]
+        earlier = [subject.first.claim.text for subject in self.subjects[: self._place]]
         return parts_around(self.response.text, earlier, self.current.claim.text)
+
+    @property
+    def claim_in_text(self) -> str:
+        """Where the claim stands in the response, "from-to" as a browser counts; empty if not verbatim."""
+        before, claim, _after = (_as_browser_has(part) for part in self.parts_of_text)
+        start, length = _utf16_length(before), _utf16_length(claim)
+        return f"{start}-{start + length}" if length else ""
+
+
+def _as_browser_has(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _utf16_length(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def parts_around(text: str, earlier: list[str], claim: str) -> tuple[str, str, str]:
@@ -156,14 +296,14 @@ def progress_of(round: Round, grader: Grader) -> Progress:
     return Progress(**counts)
 
 
-def next_assignment(round: Round, grader: Grader) -> Assignment | None:
+def next_assignment(
+    round: Round, grader: Grader, *, other_than: Assignment | None = None
+) -> Assignment | None:
     """The head of the grader's own queue; what somebody else did or skipped has no part in it."""
-    assignment = (
-        Assignment.objects.filter(round=round, grader=grader, state=Assignment.State.PENDING)
-        .select_related("response__item", "grader")
-        .order_by("skips", "order")
-        .first()
-    )
+    queue = Assignment.objects.filter(round=round, grader=grader, state=Assignment.State.PENDING)
+    if other_than is not None:
+        queue = queue.exclude(pk=other_than.pk)
+    assignment = queue.select_related("response__item", "grader").order_by("skips", "order").first()
     if assignment:
         assignment.round = round
     return assignment
@@ -172,25 +312,48 @@ def next_assignment(round: Round, grader: Grader) -> Assignment | None:
 def screen_of(assignment: Assignment, target: str = "") -> Screen:
     """The screen for one own assignment, at the named target or at the first that has no label."""
     response = shown_to_grader(assignment)
-    targets = _targets(assignment, response)
+    round = assignment.round
+    dimensions = {dimension.name: dimension for dimension in round.rubric_version.dimensions.all()}
+    questions, material = as_questions(list(dimensions.values())), _material(response)
+    drawn = drawn_of(round, assignment.response_id)
+    given = _given(assignment)
+    labels = {place: said.label for place, said in given.items()}
+    places = asked(questions, material, labels, drawn)
+    targets = _targets(assignment, response, dimensions, places, given)
     current = next((t for t in targets if target and t.key.endswith(target)), None)
     current = current or next((t for t in targets if not t.label), targets[-1])
-    return Screen(
-        assignment=assignment,
-        response=response,
-        targets=targets,
-        current=current,
-        progress=progress_of(assignment.round, assignment.grader),
-        recent=recent_labels(assignment.round, assignment.grader),
+    finishing = frozenset(
+        label
+        for label in current.dimension.label_names
+        if is_finished(questions, material, {**labels, current.place: label}, drawn)
     )
+    return Screen(assignment, response, targets, current, finishing)
 
 
-def _targets(assignment: Assignment, response: ShownResponse) -> list[ShownTarget]:
+def _given(assignment: Assignment) -> dict[Place, Given]:
+    rows = Annotation.objects.filter(
+        round=assignment.round, grader=assignment.grader_id, response=assignment.response_id
+    )
+    return {
+        Place(*place): Given(label, note, tuple(evidence))
+        for *place, label, note, evidence in rows.values_list(*WITHIN, "label", "note", "evidence")
+    }
+
+
+def _targets(
+    assignment: Assignment,
+    response: ShownResponse,
+    dimensions: Mapping[str, Dimension],
+    places: Sequence[Place],
+    given: Mapping[Place, Given],
+) -> list[ShownTarget]:
     round, grader = assignment.round, assignment.grader_id
     own = {"round": round, "grader": grader, "response": assignment.response_id}
-    labels = labels_given(round, grader, assignment.response_id)
-    taken_back = AnnotationEvent.objects.filter(**own, action=AnnotationEvent.Action.TAKEN_BACK)
-    former = {Place(*place): label for *place, label in taken_back.values_list(*WITHIN, "label")}
+    events = AnnotationEvent.objects.filter(**own, action=AnnotationEvent.Action.TAKEN_BACK)
+    taken_back = {
+        Place(*place): Given(label, note, tuple(evidence))
+        for *place, label, note, evidence in events.values_list(*WITHIN, "label", "note", "evidence")
+    }
     flags = {flag.claim_id: flag for flag in Flag.objects.filter(**own)}
     splits = {
         split.claim_id: split
@@ -198,19 +361,22 @@ def _targets(assignment: Assignment, response: ShownResponse) -> list[ShownTarge
             round=round, grader=grader, claim__response=assignment.response_id
         )
     }
-    dimensions = {dimension.name: dimension for dimension in round.rubric_version.dimensions.all()}
     claims = {claim.pk: (number, claim) for number, claim in enumerate(response.claims, start=1)}
     passages = {passage.pk: passage for passage in response.passages}
-    drawn = drawn_of(round, assignment.response_id)
-    places = asked(as_questions(list(dimensions.values())), _material(response), labels, drawn)
+
+    def number(place: Place) -> int:
+        if place.claim:
+            return claims[place.claim][0]
+        return passages[place.passage].rank if place.passage else 0
+
     return [
         ShownTarget(
             dimension=dimensions[place.dimension],
-            number=claims[place.claim][0] if place.claim else 0,
+            number=number(place),
             claim=claims[place.claim][1] if place.claim else None,
             passage=passages[place.passage] if place.passage else None,
-            label=labels.get(place, ""),
-            former=former.get(place, ""),
+            given=given.get(place, Given()),
+            taken_back=taken_back.get(place, Given()),
             flag=flags.get(place.claim),
             split=splits.get(place.claim) if place.claim else None,
         )
@@ -228,15 +394,15 @@ def _material(response: ShownResponse) -> Material:
 
 
 def recent_labels(round: Round, grader: Grader, limit: int = 10) -> list[Annotation]:
-    """The grader's own latest labels, each with its `assignment_id` and its `target_key` for a link."""
+    """The grader's own latest labels, each with its `hue`, `assignment_id` and `target_key`."""
     recent = list(
         Annotation.objects.filter(round=round, grader=grader)
-        .select_related("claim", "response__item")
+        .select_related("claim", "passage", "response__item")
         .only(
             "label",
             "dimension",
             "response_id",
-            "passage_id",
+            "passage__rank",
             "claim__text",
             "response__item__question",
             "updated_at",
@@ -247,7 +413,9 @@ def recent_labels(round: Round, grader: Grader, limit: int = 10) -> list[Annotat
         round=round, grader=grader, response__in={a.response_id for a in recent}
     )
     assignment_of = dict(assignments.values_list("response_id", "pk"))
+    dimensions = {dimension.name: dimension for dimension in round.rubric_version.dimensions.all()}
     for annotation in recent:
+        annotation.hue = hue_of(dimensions[annotation.dimension], annotation.label)
         annotation.assignment_id = assignment_of[annotation.response_id]
         annotation.target_key = target_key(annotation.dimension, annotation.claim_id, annotation.passage_id)
     return recent
@@ -255,7 +423,6 @@ def recent_labels(round: Round, grader: Grader, limit: int = 10) -> list[Annotat
 
 # The lead's pages
 
-BEGINNING = 300  # characters of a response in a list
 RUSHED = 2000  # milliseconds; a label given faster is marked for the lead
 
 
@@ -327,157 +494,3 @@ def left_out_of(round: Round) -> int:
         return 0
     assigned = Assignment.objects.filter(round=round).values("response").distinct().count()
     return Response.objects.filter(run__in=round.runs.all()).count() - assigned
-
-
-class Status(models.TextChoices):
-    PENDING = "pending", _("to decide")
-    WAITING = "waiting", _("waiting for a grader")
-    DONE = "done", _("decided")
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    dimension: str
-    response_id: int
-    claim_id: int | None
-    status: Status
-    counts: dict[str, int]  # label -> how many graders
-    proposed: bool  # a split waits for a decision
-    text: str = ""  # the claim, or the question
-    response_text: str = ""  # its beginning, where the response is the target
-    flagged: bool = False
-
-    @property
-    def target_id(self) -> int:
-        return self.claim_id or self.response_id
-
-    @property
-    def agreement(self) -> float:
-        return max(self.counts.values(), default=0) / (sum(self.counts.values()) or 1)
-
-
-STATUS_ORDER = [Status.PENDING, Status.WAITING, Status.DONE]
-PLACE = ("dimension", "response_id", "claim_id")
-
-
-def disagreements(round: Round, *, dimension: str = "", status: str = "") -> list[Disagreement]:
-    """Targets whose graders differ, or that were decided, or whose split is proposed; to decide first.
-
-    A target is to be decided once everybody assigned has labelled it, the least agreed first.
-    """
-    split_claims = dict(
-        ClaimSplit.objects.filter(round=round)
-        .exclude(state=ClaimSplit.State.DECLINED)
-        .order_by("state")  # accepted before proposed: an open proposal has the last word
-        .values_list("claim_id", "state")
-    )
-    decided = {
-        (dimension, response, parent or claim)
-        for dimension, response, claim, parent in Adjudication.objects.filter(round=round).values_list(
-            *PLACE, "claim__parent_id"
-        )
-    }
-    of_interest = Q(kinds__gt=1) | Q(claim__in=split_claims)
-    if decided:
-        of_interest |= Exists(Adjudication.objects.filter(round=round, response=OuterRef("response")))
-    rows = (
-        Annotation.objects.filter(round=round, **({"dimension": dimension} if dimension else {}))
-        .values(*PLACE)
-        .annotate(
-            kinds=Count("label", distinct=True),
-            **{label: Count("pk", filter=Q(label=label)) for labels in LABELS.values() for label in labels},
-        )
-        .filter(of_interest)
-    )
-    assigned = dict(
-        Assignment.objects.filter(round=round).values_list("response").annotate(n=Count("pk")).order_by()
-    )
-    found = []
-    for row in rows:
-        place = tuple(row[name] for name in PLACE)
-        counts = {label: row[label] for label in LABELS[row["dimension"]] if row[label]}
-        proposed = split_claims.get(row["claim_id"]) == ClaimSplit.State.PROPOSED
-        if len(counts) < 2 and place not in decided and not proposed:
-            continue
-        if sum(counts.values()) < assigned.get(row["response_id"], 0):
-            state = Status.WAITING
-        elif place in decided and not proposed:
-            state = Status.DONE
-        else:
-            state = Status.PENDING
-        if status in ("", state):
-            found.append(Disagreement(*place, state, counts, proposed))
-    return sorted(
-        found,
-        key=lambda d: (
-            STATUS_ORDER.index(d.status),
-            d.agreement,
-            d.response_id,
-            d.claim_id or inf,
-        ),
-    )
-
-
-def with_texts(round: Round, found: list[Disagreement]) -> list[Disagreement]:
-    """For one page of the list: the claim or the question, and whether a grader has flagged it."""
-    claims = dict(Claim.objects.filter(pk__in=[d.claim_id for d in found]).values_list("pk", "text"))
-    wholes = {
-        pk: (question or "", beginning)
-        for pk, question, beginning in Response.objects.filter(
-            pk__in=[d.response_id for d in found if d.claim_id is None]
-        ).values_list("pk", "item__question", Left("text", BEGINNING))
-    }
-    flagged = set(
-        Flag.objects.filter(round=round, response__in=[d.response_id for d in found]).values_list(
-            "response_id", "claim_id"
-        )
-    )
-    return [
-        replace(
-            d,
-            text=claims[d.claim_id] if d.claim_id else wholes[d.response_id][0],
-            response_text="" if d.claim_id else wholes[d.response_id][1],
-            flagged=(d.response_id, d.claim_id) in flagged,
-        )
-        for d in found
-    ]
-
-
-@dataclass(frozen=True)
-class Voice:
-    """What one grader said about a target, as "Grader 1" or "Grader 2"."""
-
-    number: int
-    annotation: Annotation
-    flag: Flag | None
-
-    @property
-    def rushed(self) -> bool:
-        return self.annotation.milliseconds is not None and self.annotation.milliseconds < RUSHED
-
-    @property
-    def seconds(self) -> float | None:
-        return None if self.annotation.milliseconds is None else self.annotation.milliseconds / 1000
-
-
-def voices(round: Round, response: Response, claim: Claim | None, dimension: str) -> list[Voice]:
-    """In an order drawn once for each target, so that Grader 1 is now one person and now the other."""
-    said = list(
-        Annotation.objects.filter(round=round, response=response, claim=claim, dimension=dimension)
-        .select_related("grader")
-        .order_by("grader__number")
-    )
-    Random(f"{round.seed}:{dimension}:{claim.pk if claim else response.pk}").shuffle(said)
-    flags = {
-        flag.grader_id: flag for flag in Flag.objects.filter(round=round, response=response, claim=claim)
-    }
-    return [Voice(number, a, flags.get(a.grader_id)) for number, a in enumerate(said, start=1)]
-
-
-def missing_labels(round: Round, response: Response, said: list[Voice]) -> int:
-    """How many assigned graders have not labelled the target yet."""
-    return (
-        Assignment.objects.filter(round=round, response=response)
-        .exclude(grader__in=[voice.annotation.grader_id for voice in said])
-        .count()
-    )

@@ -3,6 +3,7 @@
 import uuid
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,13 +16,14 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotate import keys, services
 from annotate.access import own_assignment, own_round, round_for_grading
-from annotate.forms import FlagForm, LabelForm, SplitForm, TakeBackForm, TargetForm
+from annotate.forms import AdvanceForm, FlagForm, LabelForm, SplitForm, TakeBackForm, TargetForm
 from annotate.models import Assignment, Grader, Round
 from annotate.queries import next_assignment, progress_of, recent_labels, screen_of, target_key
 from evalsets.models import Claim, Passage
 
 SAID = ("dimension", "label", "note", "evidence", "milliseconds", "key")
-FOLD_FROM = 6_000  # characters of a response
+ADVANCE = "touchstone_advance"  # a cookie: does a label bring the next target at once?
+A_YEAR = 365 * 24 * 3600
 
 
 @never_cache
@@ -53,7 +55,8 @@ def label(request, round_id):
         )
     except services.Refused as refused:
         return _refuse(request, sent, refused)
-    return _onward(request, sent, said=_saved(kept.updated_at) if kept.pk else "")
+    target = "" if _advances(request) else sent.target
+    return _onward(request, sent, target=target, said=_saved(kept.updated_at) if kept.pk else "")
 
 
 @require_POST
@@ -123,6 +126,23 @@ def skip(request, round_id):
     sent.assignment = following
     said = _("This is the only response left.") if alone else _("Skipped: it comes again at the end.")
     return _onward(request, sent, said=said)
+
+
+@require_POST
+def advance(request, round_id):
+    sent = _receive(request, round_id, AdvanceForm)
+    value = "on" if sent.form.cleaned_data["on"] else "off"
+    request.COOKIES[ADVANCE] = value
+    answer = _onward(request, sent, target=sent.target)
+    answer.set_cookie(
+        ADVANCE,
+        value,
+        max_age=A_YEAR,
+        samesite="Lax",
+        httponly=True,
+        secure=settings.SESSION_COOKIE_SECURE,
+    )
+    return answer
 
 
 @require_safe
@@ -228,19 +248,34 @@ def _page(request, round, grader, assignment=None, target="", *, said="", troubl
             "recent": recent_labels(round, grader),
         }
     else:
-        context |= _screen(screen_of(assignment, target))
+        context |= _screen(request, screen_of(assignment, target))
     context |= {"submit_key": uuid.uuid4(), "take_back_key": uuid.uuid4()}
-    template = "annotate/_answer.html" if request.htmx else "annotate/grade.html"
-    return render(request, template, context, status=status)
+    if request.htmx:
+        return render(request, "annotate/_answer.html", context, status=status)
+    context |= {"key_table": keys.GRADING, "key_data": keys.as_data(keys.GRADING)}
+    return render(request, "annotate/grade.html", context, status=status)
 
 
-def _screen(screen) -> dict:
-    table = (*keys.label_keys(screen.current.dimension.labels), *keys.GRADING)
+def _screen(request, screen) -> dict:
+    """The screen and, unless the page holds it already, the response that comes after it."""
+    round, grader, held = screen.assignment.round, screen.assignment.grader, _held(request)
+    following = next_assignment(round, grader, other_than=screen.assignment)
     return {
         "screen": screen,
-        "progress": screen.progress,
-        "recent": screen.recent,
-        "fold": len(screen.response.text) > FOLD_FROM,
-        "key_table": table,
-        "key_data": keys.as_data(table),
+        "is_held": screen.assignment.pk in held,
+        "progress": progress_of(round, grader),
+        "recent": recent_labels(round, grader),
+        "following": following,
+        "ahead": screen_of(following) if following and following.pk not in held else None,
+        "advances": _advances(request),
     }
+
+
+def _advances(request) -> bool:
+    return request.COOKIES.get(ADVANCE) != "off"
+
+
+def _held(request) -> set[int]:
+    """Assignments whose response the page holds, as its script says; it is not sent again."""
+    named = request.headers.get("Touchstone-Held", "").split(",")
+    return {int(pk) for pk in named if pk.isdecimal() and len(pk) < 19}

@@ -1,5 +1,6 @@
-// Keys, sheets and evidence: shared by the grading screen and the adjudication page.
-// The page carries its table of keys as JSON in #keys; each action is the element with that data-action.
+// Keys and sheets: shared by the grading screen and the adjudication page.
+// The page carries its table of keys as JSON in #keys (and, where they change with what is asked, the keys of the
+// labels in #label-keys); each action is the element with that data-action.
 "use strict";
 
 const words = (name) => document.getElementById("words")?.dataset[name] ?? "";
@@ -14,8 +15,8 @@ const Keys = {
   refuse: () => "",
 
   actionOf(key) {
-    const table = JSON.parse(document.getElementById("keys")?.textContent ?? "[]");
-    return table.find((entry) => entry.keys.includes(key))?.action;
+    const table = (id) => JSON.parse(document.getElementById(id)?.textContent ?? "[]");
+    return [...table("label-keys"), ...table("keys")].find((entry) => entry.keys.includes(key))?.action;
   },
 
   use(action) {
@@ -37,13 +38,15 @@ const Keys = {
 const isTextField = (element) => element.matches("textarea, select, input:not([type=radio], [type=checkbox]), [contenteditable]");
 
 const inTextField = (event) => {
-  if (event.key === "Escape") {
-    event.target.blur();
+  const isSave = event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat;
+  const stays = event.target.matches("[data-stays]"); // a text that goes with the next label
+  if (event.key === "Escape" || (isSave && stays)) {
     const details = event.target.closest("details");
-    if (details) details.open = false;
+    if (details && !(stays && event.target.value)) details.open = false;
+    event.target.blur();
     document.getElementById("now")?.focus({ preventScroll: true });
     event.preventDefault();
-  } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat) {
+  } else if (isSave) {
     event.target.form?.requestSubmit();
     event.preventDefault();
   }
@@ -83,77 +86,6 @@ document.addEventListener("click", (event) => {
   sheet.showModal();
 });
 
-// Evidence: words of the claim in the passages. A help to look; it says nothing about the claim.
-
-const SHORT = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]{1,3}$/u;
-
-const segmenter = Intl.Segmenter ? new Intl.Segmenter(undefined, { granularity: "word" }) : null;
-
-const pieces = (text) =>
-  segmenter
-    ? Array.from(segmenter.segment(text), (piece) => piece.segment)
-    : (text.match(/[\p{L}\p{M}\p{N}]+|[^\p{L}\p{M}\p{N}]+/gu) ?? []);
-
-const isWord = (piece) => /[\p{L}\p{N}]/u.test(piece) && !SHORT.test(piece);
-
-const folded = (word) => word.normalize("NFKC").toLowerCase();
-
-const light = (passage, wanted, found) => {
-  const text = passage.textContent;
-  const made = document.createDocumentFragment();
-  for (const piece of pieces(text)) {
-    if (isWord(piece) && wanted.has(folded(piece))) {
-      found.add(folded(piece));
-      const mark = document.createElement("mark");
-      mark.textContent = piece;
-      made.append(mark);
-    } else if (made.lastChild instanceof Text) {
-      made.lastChild.data += piece;
-    } else {
-      made.append(piece);
-    }
-  }
-  passage.replaceChildren(made);
-};
-
-const NEAR = 300; // characters
-
-// Where most different words of the claim stand close together is where to begin to read.
-const showDensest = () => {
-  let best = null;
-  let most = 0;
-  for (const passage of document.querySelectorAll("[data-passage]")) {
-    const lit = [];
-    let at = 0;
-    for (const node of passage.childNodes) {
-      if (node instanceof HTMLElement) lit.push({ node, at, word: folded(node.textContent) });
-      at += node.textContent.length;
-    }
-    for (const [index, first] of lit.entries()) {
-      const near = new Set();
-      for (let next = index; next < lit.length && lit[next].at - first.at < NEAR; next += 1) near.add(lit[next].word);
-      if (near.size > most) [most, best] = [near.size, first.node];
-    }
-  }
-  best?.scrollIntoView({ block: "nearest" });
-};
-
-document.addEventListener("click", (event) => {
-  const button = event.target.closest?.('[data-action="evidence"]');
-  const claim = document.querySelector("[data-claim]");
-  if (!button || !claim) return;
-  const on = button.getAttribute("aria-pressed") !== "true";
-  button.setAttribute("aria-pressed", String(on));
-  const wanted = new Set(pieces(claim.textContent).filter(isWord).map(folded));
-  const found = new Set();
-  for (const passage of document.querySelectorAll("[data-passage]")) {
-    if (on) light(passage, wanted, found);
-    else passage.replaceChildren(passage.textContent);
-  }
-  hint(on ? `${words("found")} ${found.size} / ${wanted.size}` : "");
-  if (on) showDensest();
-});
-
 // Adjudication: a grader's chip is a choice
 
 document.addEventListener("click", (event) => {
@@ -165,5 +97,4 @@ document.addEventListener("click", (event) => {
 const showScriptedParts = () => {
   for (const part of document.querySelectorAll("[data-needs-script]")) part.hidden = false;
 };
-document.addEventListener("htmx:afterSwap", showScriptedParts);
 showScriptedParts();
