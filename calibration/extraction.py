@@ -8,7 +8,6 @@ from annotate.auditing import drawn_audits, latest_audits
 from annotate.models import ClaimAudit, Round
 from calibration import stats
 from calibration.measures import Figures
-from calibration.models import JudgeRun
 from calibration.pairing import run_names
 from evalsets.models import Claim, EvalSetVersion, Response, SystemRun
 
@@ -47,32 +46,28 @@ def extraction_of(runs: Iterable[SystemRun]) -> Figures:
 def with_extraction(figures: Figures, runs: Iterable[SystemRun]) -> Figures:
     """Rates of claims with the extraction error of what they count: of all, of each system and stratum.
 
-    Where a rate is withheld as a whole there is nothing for it to stand beside.
+    Where there is no rate of claims, or it is withheld as a whole, there is nothing for it to stand beside.
     """
     if "hallucination" not in figures or "systems" not in figures:
         return figures
     runs = list(runs)
     names = run_names(runs)
-    extraction = extraction_of(run for run in runs if names[run.pk] in figures["systems"])
+    left_out = {entry["system"] for entry in figures.get("left_out_systems", {}).get("grounding", ())}
+    apart = {entry.pop("system"): entry for entry in extraction_of(runs)["per_system"]}
+    counted = extraction_of(run for run in runs if names[run.pk] not in left_out)
+    del counted["per_system"]
+    by_stratum = {(entry.pop("name"), entry.pop("value")): entry for entry in counted.pop("per_stratum")}
     nobody = _figures([])
-    of_system = {entry.pop("system"): entry for entry in extraction.pop("per_system")}
-    of_stratum = {(entry.pop("name"), entry.pop("value")): entry for entry in extraction.pop("per_stratum")}
     return figures | {
-        "extraction": extraction,
+        "extraction": counted,
         "per_system": [
-            entry | {"extraction": of_system.get(entry["system"], nobody)} for entry in figures["per_system"]
+            entry | {"extraction": apart.get(entry["system"], nobody)} for entry in figures["per_system"]
         ],
         "per_stratum": [
-            entry | {"extraction": of_stratum.get((entry["name"], entry["value"]), nobody)}
+            entry | {"extraction": by_stratum.get((entry["name"], entry["value"]), nobody)}
             for entry in figures["per_stratum"]
         ],
     }
-
-
-def runs_judged(version: EvalSetVersion, figures: Figures) -> list[SystemRun]:
-    """The system runs behind a judge's rates."""
-    judge_run = JudgeRun.objects.filter(version=version, number=figures.get("judge_run")).first()
-    return list(judge_run.system_runs.select_related("system").order_by("number")) if judge_run else []
 
 
 def runs_graded(version: EvalSetVersion, round: Round | None) -> list[SystemRun]:

@@ -17,7 +17,8 @@ from django.utils.translation import gettext as _
 
 from annotate.models import Round
 from calibration import evidence as sample
-from calibration.gate import STALE, TRUSTED, UNCALIBRATED, GateDecision, GatePolicy, decide, decide_by_system
+from calibration.extraction import extraction_of, runs_graded, with_extraction
+from calibration.gate import STALE, TRUSTED, UNCALIBRATED, GateDecision, decide, decide_by_system
 from calibration.measures import HEADLINES, Figures, judge_agreement_of, kappa_of, merged, pair_figures
 from calibration.models import CalibrationReport, Judge, JudgeRun, Verdict
 from calibration.pairing import run_names, table_of
@@ -25,6 +26,13 @@ from calibration.queries import kin_of
 from calibration.rates import human_rates
 from calibration.services import fingerprint_of, requested_of
 from calibration.table import Group, Table
+from calibration.thresholds import (
+    differences,
+    in_words,
+    policy_in_force,
+    server_policy,
+    thresholds_of_run,
+)
 from calibration.withholding import gates_of_runs, hidden, open_rates, open_systems
 from evalsets.labels import LABELS
 from evalsets.models import EvalSetVersion, SystemRun
@@ -35,10 +43,6 @@ GRADERS_APART = 2  # with more graders, systems and strata are shown against gol
 
 class NotReportable(Exception):
     """A report cannot be built; the message is a sentence for the person who asked."""
-
-
-def policy_in_force() -> GatePolicy:
-    return GatePolicy(**settings.TRUST_GATE)
 
 
 # Building
@@ -91,8 +95,9 @@ def payload_of(*, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
         fingerprint_matches=is_same_instrument(judge_run, round),
         age_days=age_in_days(judge_run),
     )
-    decision = decide(found, policy_in_force())
-    apart = decide_by_system(found, policy_in_force()) if found else {}
+    policy = policy_in_force(version)
+    decision = decide(found, policy)
+    apart = decide_by_system(found, policy) if found else {}
     payload = {
         "payload_version": PAYLOAD_VERSION,
         "app_version": settings.APP_VERSION,
@@ -103,6 +108,7 @@ def payload_of(*, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
         "round": _round_facts(round),
         "judge": judge_facts(judge_run),
         "gate": decision.as_dict() | {"sentence": decision.explain()},
+        "thresholds": thresholds_of_run(judge_run),
         "evidence": sample.evidence_counts(table, system_runs) | {"sha256": sample.labels_hash(table)},
         "verdicts": _verdict_counts(judge_run, dimension),
         "agreement": judge_agreement_of(table),
@@ -118,11 +124,12 @@ def payload_of(*, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
 def _rates_behind(payload: Figures, judge_run: JudgeRun, dimension: str, unit: str) -> Figures:
     """The rates that a passed gate opens, system by system."""
     gates = _gates_behind(payload, judge_run)
-    return open_rates(judge_run=judge_run, dimension=dimension, unit=unit, gates=gates)
+    rates = open_rates(judge_run=judge_run, dimension=dimension, unit=unit, gates=gates)
+    return with_extraction(rates, judge_run.system_runs.select_related("system").order_by("number"))
 
 
 def _gates_behind(payload: Figures, judge_run: JudgeRun) -> dict[int, Figures]:
-    return gates_of_runs(judge_run, payload["per_system"], decide(None, policy_in_force()).as_dict())
+    return gates_of_runs(judge_run, payload["per_system"], decide(None, server_policy()).as_dict())
 
 
 def closed_systems(report: CalibrationReport) -> dict[str, Figures]:
@@ -193,7 +200,8 @@ def _gold_headlines(version: EvalSetVersion, round: Round, dimension: str) -> Fi
         version=version, round=round, source="gold", unit=version.primary_unit, dimensions=(dimension,)
     )
     if dimension == "grounding":
-        return {name: rates[name] for name in HEADLINES}
+        extraction = extraction_of(runs_graded(version, round))
+        return {name: rates[name] for name in HEADLINES} | {"extraction": extraction}
     return {name: rates["abstention"][name] for name in ("over_answering", "over_refusal")}
 
 
@@ -223,7 +231,7 @@ def _group_figures(table: Table, group: Group, decisions: dict[Any, GateDecision
         "pairs": [pair_figures(targets, column, part.judge) for column in graders],
     }
     if decisions is not None:
-        decision = decisions.get(group.value) or decide(None, policy_in_force())
+        decision = decisions.get(group.value) or decide(None, server_policy())
         figures["gate"] = decision.as_dict()
     return figures
 
@@ -316,7 +324,10 @@ def latest_report(*, judge: Judge, version: EvalSetVersion, dimension: str) -> C
             judge_run__judge=judge, judge_run__version=version, dimension=dimension
         )
         .select_related(
-            "judge_run__judge", "judge_run__rubric_version__rubric", "round__rubric_version__rubric"
+            "judge_run__judge",
+            "judge_run__version",
+            "judge_run__rubric_version__rubric",
+            "round__rubric_version__rubric",
         )
         .order_by("-pk")
         .first()
@@ -326,7 +337,11 @@ def latest_report(*, judge: Judge, version: EvalSetVersion, dimension: str) -> C
 def standing_of(report: CalibrationReport) -> Standing:
     """The state of a report as of now: a passed gate closes again when the judge changes or time is up."""
     changes = instrument_changes(report.judge_run, report.round)
-    age, limit = age_in_days(report.judge_run), policy_in_force().max_age_days
+    policy = policy_in_force(report.judge_run.version)
+    changed = differences(report.payload["gate"]["policy"], policy.as_dict())
+    if changed:
+        changes.append(_("the thresholds changed: {changes}").format(changes=in_words(changed)))
+    age, limit = age_in_days(report.judge_run), policy.max_age_days
     if age > limit:
         changes.append(_("the calibration is {age} days old, more than {limit}").format(age=age, limit=limit))
     if report.judge_run.state != JudgeRun.State.COMPLETE:
@@ -345,7 +360,7 @@ def standing_of(report: CalibrationReport) -> Standing:
 
 def uncalibrated(*, dimension: str | None = None, run: int | None = None) -> Standing:
     """Where a judge stands of which nobody has built a report."""
-    nothing = decide(None, policy_in_force()).as_dict()["conditions"]
+    nothing = decide(None, server_policy()).as_dict()["conditions"]
     return Standing(UNCALIBRATED, dimension, run, None, nothing, [])
 
 

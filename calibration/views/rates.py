@@ -3,7 +3,7 @@ from django.views.decorators.http import require_safe
 
 from annotate.access import labels_of
 from calibration import figures
-from calibration.extraction import runs_graded, runs_judged, with_extraction
+from calibration.extraction import runs_graded, with_extraction
 from calibration.models import Judge
 from calibration.rates import human_rates, review_responses
 from calibration.reports import judge_rates
@@ -38,8 +38,7 @@ def _rates(version, round, form):
     kind, _, name = form.source.partition(":")
     if kind == "judge":
         judge = Judge.objects.get(evalset=version.evalset, name=name)
-        rates = judge_rates(judge=judge, version=version, unit=form.unit)
-        return with_extraction(rates, runs_judged(version, rates))
+        return judge_rates(judge=judge, version=version, unit=form.unit)
     rates = human_rates(version=version, round=round, source=form.source, unit=form.unit)
     return with_extraction(rates, runs_graded(version, round))
 

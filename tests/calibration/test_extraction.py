@@ -11,8 +11,10 @@ from annotate import services
 from annotate.models import AuditedResponse, AuditSample, ClaimAudit
 from calibration.extraction import extraction_of, with_extraction
 from calibration.rates import human_rates
+from calibration.reports import build_report
 from evalsets.models import Membership
 from tests.calibration.labelled import an_adjudicator, judged, labelled_set
+from tests.calibration.test_report import trusted_judge
 
 pytestmark = pytest.mark.django_db
 
@@ -153,14 +155,73 @@ def test_a_withheld_judge_gives_the_reason_and_nothing_else():
     assert "withheld" in shown and "extraction" not in shown
 
 
+def audit_first_response(labelled):
+    response = labelled.runs[0].responses.first()
+    n = response.claims.count()
+    audit(labelled, {response: ["not_in_response"] + ["well_split"] * (n - 1)})
+    return n
+
+
+def test_a_trusted_judges_rates_carry_it_too(reader):
+    labelled, run = trusted_judge()
+    report = build_report(judge_run=run, round=labelled.round, dimension="grounding")
+    assert report.payload["rates"]["extraction"]["error"]["undefined"] == "not_audited"
+    n = audit_first_response(labelled)
+    again = build_report(judge_run=run, round=labelled.round, dimension="grounding")
+    assert again.number == report.number + 1  # the report of before stays as it was
+    for rates in (again.payload["rates"], again.payload["gold_rates"]):
+        assert (rates["extraction"]["error"]["numerator"], rates["extraction"]["error"]["denominator"]) == (
+            1,
+            n,
+        )
+    shown = command("rates", "set@1", "--source", "judge:judge-a")
+    assert shown["extraction"]["error"]["denominator"] == n
+    shown = command("calibration_report", "set@1", "--judge", "judge-a")
+    assert shown["rates"]["extraction"]["error"]["denominator"] == n
+    page = reader(labelled, "report", run.number, "grounding")
+    assert f"1 of {n} claims" in page and "1 response audited" in page
+
+
+def test_beside_gold_where_the_judge_is_withheld(reader):
+    labelled, marks = ex_cl1()
+    run = judged(
+        labelled, [(response, claim, "supported") for response in marks for claim in response.claims.all()]
+    )
+    audit(labelled, marks)
+    build_report(judge_run=run, round=labelled.round, dimension="grounding")
+    page = reader(labelled, "report", run.number, "grounding")
+    assert "15 of 87 claims" in page
+    assert "rates are withheld" in page
+
+
+def test_what_a_judge_is_not_trusted_on_is_not_in_the_error_of_the_rest():
+    labelled = labelled_set()
+    marks = {}
+    for name, mark in (("open", "well_split"), ("closed", "not_in_response")):
+        response = labelled.response(f"r {name}", run=labelled.run(name))
+        labelled.claim(response, "supported", "supported")
+        marks[response] = [mark]
+    audit(labelled, marks)
+    rates = {
+        "hallucination": {},
+        "systems": ["open", "closed"],
+        "left_out_systems": {"grounding": [{"system": "closed"}]},
+        "per_system": [{"system": "open"}, {"system": "closed"}],
+        "per_stratum": [],
+    }
+    found = with_extraction(rates, labelled.runs)
+    assert found["extraction"]["error"]["value"] == 0.0
+    assert [entry["extraction"]["error"]["value"] for entry in found["per_system"]] == [0.0, 1.0]
+
+
 @pytest.fixture
 def reader(client, django_user_model):
-    def read(labelled, name):
+    def read(labelled, name, *more):
         evalset = labelled.version.evalset
         person = django_user_model.objects.create_user("lea")
         Membership.objects.create(person=person, evalset=evalset, role="lead")
         client.force_login(person)
-        return client.get(reverse(f"calibration:{name}", args=[evalset.slug, 1])).content.decode()
+        return client.get(reverse(f"calibration:{name}", args=[evalset.slug, 1, *more])).content.decode()
 
     return read
 

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from calibration.extraction import runs_graded, runs_judged, with_extraction
+from calibration.extraction import runs_graded, with_extraction
 from calibration.management.reporting import (
     ReportingCommand,
     judge_of,
@@ -31,8 +31,7 @@ class Command(ReportingCommand):
         facts = {"version": str(version), "source": source, "unit": unit}
         if source.startswith("judge:"):
             judge = judge_of(version, source.removeprefix("judge:"))
-            rates = judge_rates(judge=judge, version=version, unit=unit)
-            return facts | with_extraction(rates, runs_judged(version, rates))
+            return facts | judge_rates(judge=judge, version=version, unit=unit)
         round = round_of(version, options["round"])
         _check_source(source, grader_names(round))
         rates = human_rates(version=version, round=round, source=source, unit=unit)
