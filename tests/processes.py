@@ -162,10 +162,10 @@ def start_worker(
     return worker
 
 
-def start_web(environment: dict[str, str], log: Path) -> WebServer:
+def start_web(environment: dict[str, str], log: Path, application: str = "config.wsgi") -> WebServer:
     port = free_port()
-    command = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}"]
-    command += ["--worker-class", "gthread", "--threads", "4"]
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:config.web_server", application]
+    command += ["--bind", f"127.0.0.1:{port}"]
     web = WebServer(command, environment, log, url=f"http://127.0.0.1:{port}")
     try:
         web.wait_until(web.is_healthy)

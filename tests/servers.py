@@ -28,6 +28,15 @@ from filelock import FileLock
 FOLDER_VARIABLE = "TOUCHSTONE_SERVICES_DIR"
 SESSION_VARIABLE = "TOUCHSTONE_SERVICES_SESSION"
 START_SECONDS = 120
+CHROMIUM_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 KEEPER = str(Path(__file__).with_name("keeper.py"))
 MAC_CHROME = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 ATTEMPTS = 3  # somebody else may take the free port between finding and binding it
@@ -181,8 +190,9 @@ def _wait_until(answers: Callable[[], object], refused: type[Exception]) -> bool
 # PostgreSQL
 
 
-def postgres() -> Server:
-    return _shared("postgres", _start_postgres)
+def postgres(*, durable: bool = False) -> Server:
+    """One for all tests; a durable one waits for its disk at every commit, as in production."""
+    return _shared("postgres-durable" if durable else "postgres", partial(_start_postgres, durable=durable))
 
 
 def postgres_url(server: Server, database: str = "postgres") -> str:
@@ -210,7 +220,7 @@ def _reachable_programs(programs: Path, folder: Path) -> Path:
     return copy / "bin"
 
 
-def _start_postgres(folder: Path) -> Server:
+def _start_postgres(folder: Path, *, durable: bool) -> Server:
     programs, account = postgres_programs(), _unprivileged_account()
     folder.mkdir()
     if account:
@@ -223,11 +233,10 @@ def _start_postgres(folder: Path) -> Server:
             "listen_addresses": "127.0.0.1",
             "port": port,
             "unix_socket_directories": "",
-            "fsync": "off",
-            "synchronous_commit": "off",
-            "full_page_writes": "off",
             "max_connections": 200,
         }
+        if not durable:
+            options |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
         command = [str(programs / "postgres"), "-D", str(folder / "data")]
         for name, value in options.items():
             command += ["-c", f"{name}={value}"]
@@ -236,7 +245,7 @@ def _start_postgres(folder: Path) -> Server:
         if _wait_until(partial(_connect, server), psycopg.OperationalError):
             return server
         _end_keeper(pid)
-    raise RuntimeError(f"PostgreSQL did not start: {(folder.parent / 'postgres.log').read_text()[-2000:]}")
+    raise RuntimeError(f"PostgreSQL did not start: {folder.with_suffix('.log').read_text()[-2000:]}")
 
 
 def _connect(server: Server) -> None:

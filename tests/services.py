@@ -18,15 +18,6 @@ from psycopg import sql
 
 from tests import processes, servers
 
-CHROMIUM_ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 TEMPLATE_DATABASE = "touchstone_template"
 T = TypeVar("T")
 _session_folder: pytest.StashKey[Path | None] = pytest.StashKey()
@@ -244,5 +235,5 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     return {
         **browser_type_launch_args,
         "executable_path": _or_say_what_is_missing(servers.chromium_program),
-        "args": CHROMIUM_ARGUMENTS,
+        "args": servers.CHROMIUM_ARGUMENTS,
     }
