@@ -10,9 +10,10 @@ To decide comes first, then what waits for a grader, then what is decided. Withi
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from django.db import connection, models
@@ -24,7 +25,7 @@ from django.utils.translation import gettext_lazy as _
 from annotate.asking import Question
 from annotate.material import as_questions
 from annotate.models import Annotation, Dimension, Round
-from annotate.queries import RUSHED
+from annotate.queries import RUSHED, hue_of
 from evalsets.labels import LABELS
 from evalsets.models import Claim, Passage, Response
 
@@ -53,6 +54,9 @@ class Pair(NamedTuple):
     def key(self) -> str:
         return f"{self.dimension}:{self.one}:{self.other}"
 
+    def __str__(self) -> str:
+        return f"{self.one} / {self.other}"
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -77,12 +81,18 @@ class Disagreement:
     noted: bool
     flagged: bool
     rushed: bool
+    hues: dict[str, str] = field(default_factory=dict)  # label -> the class that colours it
     text: str = ""  # the claim, the question or the passage
     more: str = ""  # the beginning of the response, or of the passage that is cited
 
     @property
     def target(self) -> str:
         return target_in_address(self.response_id, self.claim_id, self.passage_id)
+
+    @property
+    def said(self) -> list[tuple[str, int, str]]:
+        """Label, how many graders, and its colour."""
+        return [(label, n, self.hues.get(label, "")) for label, n in self.counts.items()]
 
 
 def target_in_address(response_id: int, claim_id: int | None, passage_id: int | None) -> str:
@@ -110,6 +120,9 @@ class DisagreementQueue:
         self.round, self.wanted = round, wanted or Wanted()
         self.dimensions = list(round.rubric_version.dimensions.all())
         self.labels = {dimension.name: labels_in_order(dimension) for dimension in self.dimensions}
+        self.hues = {
+            d.name: {label: hue_of(d, label) for label in self.labels[d.name]} for d in self.dimensions
+        }
         longest = max((len(labels) for labels in self.labels.values()), default=1)
         self.width = BITS // max(longest, 1)
         self.sql = _Sql(round, self.wanted, self.dimensions, self.labels, self.width)
@@ -138,16 +151,12 @@ class DisagreementQueue:
             if status != Status.WAITING:
                 for pair in self._pairs_in(dimension, counts):
                     found[pair] += n
-        order = {pair: number for number, pair in enumerate(self._all_pairs())}
+        order = {pair: number for number, pair in enumerate(pairs_of(self.dimensions))}
         return sorted(found.items(), key=lambda entry: (-entry[1], order[entry[0]]))
 
     def _pairs_in(self, dimension: str, counts: Sequence[int]) -> list[Pair]:
         given = [label for label, count in zip(self.labels[dimension], counts, strict=True) if count]
-        return [Pair(dimension, one, other) for i, one in enumerate(given) for other in given[i + 1 :]]
-
-    def _all_pairs(self) -> Iterator[Pair]:
-        for dimension, labels in self.labels.items():
-            yield from self._pairs_in(dimension, [1] * len(labels))
+        return [Pair(dimension, one, other) for one, other in combinations(given, 2)]
 
     @cached_property
     def counts(self) -> dict[Status, int]:
@@ -253,10 +262,18 @@ class DisagreementQueue:
             noted=bool(noted),
             flagged=bool(flagged),
             rushed=bool(rushed),
+            hues=self.hues[dimension],
         )
 
 
 SHOWN = "dimension, response_id, claim, passage, status, packed, proposed, noted, flagged, rushed"
+
+
+def pairs_of(dimensions: Iterable[Dimension]) -> Iterator[Pair]:
+    """Every pair of labels that can stand against each other, in the order of the rubric."""
+    for dimension in dimensions:
+        for one, other in combinations(labels_in_order(dimension), 2):
+            yield Pair(dimension.name, one, other)
 
 
 def labels_in_order(dimension: Dimension) -> tuple[str, ...]:

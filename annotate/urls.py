@@ -1,6 +1,6 @@
 from django.urls import path
 
-from annotate.views import adjudication, audit, grading, rounds, rubric, warm_up
+from annotate.views import adjudication, audit, decisions, grading, rounds, rubric, second_looks, warm_up
 
 app_name = "annotate"
 
@@ -24,7 +24,7 @@ urlpatterns = [
     path(f"{ROUND}warm-up/", warm_up.warm_up_results, name="warm_up_results"),
     path(f"{ROUND}move/", rounds.move_round, name="move_round"),
     path(f"{ROUND}reassign/", rounds.reassign, name="reassign"),
-    path(f"{ROUND}second-look/".draw_second_look, name="draw_second_look"),
+    path(f"{ROUND}second-look/", second_looks.draw_second_look, name="draw_second_look"),
     path(f"{VERSION}rubric/", rubric.rubric, name="rubric"),
     path(f"{VERSION}rubric/new/", rubric.new_rubric, name="new_rubric"),
     path(f"{VERSION}rubric/<int:rubric_number>/", rubric.rubric_version, name="rubric_version"),
@@ -38,7 +38,7 @@ urlpatterns = [
     path(f"{AUDIT}<int:position>/finish/", audit.finish, name="finish_audited"),
     path(DISAGREEMENTS, adjudication.list_disagreements, name="disagreements"),
     path(
-        f"{DISAGREEMENTS}<int:round_number>/<str:dimension>/<int:target>/",
+        f"{DISAGREEMENTS}<int:round_number>/<str:dimension>/<str:target>/",
         adjudication.adjudicate,
         name="adjudicate",
     ),
@@ -47,4 +47,16 @@ urlpatterns = [
         adjudication.decide_split,
         name="decide_split",
     ),
+    path(
+        f"{DISAGREEMENTS}<int:round_number>/claims/<int:claim>/split/",
+        adjudication.split_claim,
+        name="split_claim",
+    ),
+    path(
+        f"{DISAGREEMENTS}<int:round_number>/decisions/<int:decision>/revoke/",
+        adjudication.revoke,
+        name="revoke",
+    ),
+    path(f"{DISAGREEMENTS}log/", decisions.log, name="decisions"),
+    path(f"{DISAGREEMENTS}log.csv", decisions.log_csv, name="decisions_csv"),
 ]

@@ -73,6 +73,12 @@ def stratum_names(version: EvalSetVersion) -> list[str]:
     return sorted({name for strata in of_items.iterator() for name in strata})
 
 
+def strata_of(version: EvalSetVersion) -> list[tuple[str, str]]:
+    """Every stratum of the version with each of its values, in order."""
+    of_items = version.items.order_by().values_list("strata", flat=True).distinct()
+    return sorted({pair for strata in of_items for pair in strata.items()})
+
+
 def composition(version: EvalSetVersion) -> Composition:
     answerable: Counter[bool | None] = Counter()
     reasons: Counter[str] = Counter()

@@ -10,6 +10,7 @@ from annotate.material import questions_of
 from annotate.models import (
     Adjudication,
     ClaimSplit,
+    Dimension,
     GoldLabel,
     Opening,
     Round,
@@ -31,9 +32,19 @@ from evalsets.models import Claim, Passage, Response
 
 
 @transaction.atomic
-def open_for_adjudication(*, round: Round, response: Response, person) -> Opening:
-    """From here on the labels of this response are final: the lead is about to see them."""
+def open_for_adjudication(
+    *,
+    round: Round,
+    response: Response,
+    claim: Claim | None,
+    dimension: str,
+    passage: Passage | None = None,
+    person,
+) -> Opening:
+    """The lead is about to see the labels of a target: from here on those of its response are final."""
+    target, asked_of = checked_target(round, response, claim, dimension, passage, may_be_part=True)
     lock_assignments(round, response)
+    check_ready(round, target, asked_of, claim)
     opening, _made = Opening.objects.get_or_create(round=round, response=response, defaults={"by": person})
     return opening
 
@@ -62,11 +73,7 @@ def adjudicate(
     if reason not in Adjudication.Reason.values or reason in Adjudication.GIVEN_BY_AN_ACTION:
         raise Refused(_("Choose a reason."))
     lock_assignments(round, response)
-    questions = questions_of(round.rubric_version)
-    is_part = claim is not None and claim.parent_id and not asked_of.asked_when
-    check_all_labelled(
-        round, target._replace(claim_id=claim.parent_id) if claim and is_part else target, questions
-    )
+    check_ready(round, target, asked_of, claim)
     _check_not_split(claim)
     decision = _decide(
         round, target, label=label, reason=reason, note=note, person=person, judge_seen=judge_seen
@@ -74,6 +81,13 @@ def adjudicate(
     if for_rubric:
         note_for_rubric(rubric=round.rubric_version.rubric, adjudication=decision, text=note, person=person)
     return decision
+
+
+def check_ready(round: Round, target: Target, asked_of: Dimension, claim: Claim | None) -> None:
+    """Everybody has labelled it, or the whole claim that it is a part of."""
+    if claim is not None and claim.parent_id and not asked_of.asked_when:
+        target = target._replace(claim_id=claim.parent_id)
+    check_all_labelled(round, target, questions_of(round.rubric_version))
 
 
 @transaction.atomic
