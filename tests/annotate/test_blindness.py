@@ -25,6 +25,7 @@ SAID = [
     "PEERFLAG",
     "PEERSPLIT",
     "LEADNOTE",
+    "LEADTASK",
     "JUDGENAME",
     "JUDGEDETAIL",
     "JUDGERAW",
@@ -90,7 +91,7 @@ def plant_what_others_say(round, grader_a, lead):
         for claim in claims:
             services.flag(round=round, grader=grader, response=own.response, claim=claim, note="PEERFLAG")
             services.propose_split(round=round, grader=grader, claim=claim, parts=["PEERSPLIT one", "two"])
-    services.adjudicate(
+    decision = services.adjudicate(
         round=round,
         response=response_of(round, 2),
         claim=None,
@@ -100,6 +101,12 @@ def plant_what_others_say(round, grader_a, lead):
         note="LEADNOTE",
         person=lead,
     )
+    services.note_for_rubric(
+        rubric=round.rubric_version.rubric, adjudication=decision, text="LEADTASK", person=lead
+    )
+    for case in round.rubric_version.warm_up_cases.all():
+        labels = round.rubric_version.dimensions.get(name=case.dimension).label_names
+        services.answer_warm_up(case=case, grader=grader, label=labels[-1])
     version, run = round.version, JudgeRun.objects.get()
     for claim in Claim.objects.filter(response__version=version):
         Verdict.objects.create(
@@ -176,6 +183,10 @@ def values(round) -> dict:
         "number": version.number,
         "round_id": round.pk,
         "round_number": round.number,
+        "rubric_number": 1,
+        "earlier": 1,
+        "later": 1,
+        "task": 1,
         "dimension": "grounding",
         "target": response.claims.get().pk,
         "split": 1,
