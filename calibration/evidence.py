@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -62,13 +63,24 @@ def evidence_counts(table: Table, system_runs: Iterable[int]) -> dict[str, int]:
         "labels": int(sample.labels_per_target().sum()),
         "gold": int((gold.has & sample.targets.leaf).sum()),
         "gold_missing": int((~gold.has & sample.targets.leaf).sum()),
+        **_decided_in_view(sample),
         "valid_verdicts": int((sample.judge.has & sample.targets.leaf).sum()),
     }
+
+
+def _decided_in_view(sample: Table) -> dict[str, int]:
+    """Gold decided after a look at verdicts, and how much of it nothing stands in for."""
+    assert sample.gold_saw_judge is not None
+    seen = sample.gold_saw_judge & sample.targets.leaf
+    stands = seen & sample.blind_gold().has
+    return {"gold_saw_judge": int(seen.sum()), "gold_saw_judge_left_out": int((seen & ~stands).sum())}
 
 
 def labels_hash(table: Table) -> str:
     """Changes with any label, gold label or verdict of the table: does a report still describe it?"""
     columns = [*table.graders, *(column for column in (table.gold, table.judge) if column)]
+    if table.gold_saw_judge is not None and table.gold_saw_judge.any():
+        columns.append(replace(table.blind_gold(), name="before a verdict was seen"))
     said = {f"{column.kind} {column.name}": column.codes.tolist() for column in columns}
     rows = [table.targets.target.tolist(), table.targets.leaf.tolist(), said]
     return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()

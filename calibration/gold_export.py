@@ -27,6 +27,7 @@ from calibration.models import Judge
 from calibration.pairing import dimensions_of, run_names, table_of
 from calibration.recompute import recompute
 from calibration.reports import dimensions_judged, standing
+from calibration.sightings import first_seen, had_seen
 from calibration.table import Table
 from evalsets.labels import LABELS
 from evalsets.models import Claim, EvalSetVersion, Response, SystemRun
@@ -210,6 +211,7 @@ class _Said:
 
     def __init__(self, round: Round, responses: list[int], people: _People):
         self.people = people
+        self.seen = first_seen(round.version_id)
         self.imported = round.kind == Round.Kind.IMPORTED
         about: Any = {"round": round, "response__in": responses}
         self.gold = {
@@ -249,7 +251,7 @@ class _Said:
             "reason": decided.reason,
             "note": decided.note,
             "at": utc(decided.at),
-            "judge_seen": decided.judge_seen,
+            "judge_seen": decided.judge_seen or had_seen(self.seen, decided.by_id, decided.at),
         }
 
 

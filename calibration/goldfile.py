@@ -35,6 +35,7 @@ FIELDS = (
     "item_id",
     "response_id",
     "claim_id",
+    "passage",
     "dimension",
     "label",
     "source",
@@ -51,6 +52,7 @@ FIELDS = (
     "claim",
     "context",
     "assigned",
+    "not_asked",
     "decision",
 )
 # What an unresolved target keeps: everything that a figure rests on, and no text.
@@ -64,6 +66,7 @@ UNRESOLVED_FIELDS = (
     "item_id",
     "response_id",
     "claim_id",
+    "passage",
     "dimension",
     "reason",
     "annotations",
@@ -71,6 +74,7 @@ UNRESOLVED_FIELDS = (
     "answerable",
     "unanswerable_reason",
     "assigned",
+    "not_asked",
     "decision",
     "empty",
 )
@@ -86,8 +90,9 @@ Row = dict[str, Any]
 
 
 def target_hash(row: Mapping[str, Any]) -> str:
-    """What the label is about: question, response, claim and the passages as served."""
-    return fingerprint({name: row[name] for name in ("question", "response", "claim", "context")})
+    """What the label is about: question, response, claim, the passages as served, and which of them if one."""
+    about = {name: row[name] for name in ("question", "response", "claim", "context")}
+    return fingerprint(about | ({"passage": row["passage"]} if row["passage"] else {}))
 
 
 def line_of(row: Row) -> bytes:
@@ -152,13 +157,36 @@ class _Frame:
         return cls(responses, items, facts, names, graders)
 
 
-def tables_of(rows: Iterable[Row], systems: Sequence[Mapping[str, Any]]) -> dict[str, Table]:
+@dataclass(frozen=True)
+class OptionalDimension:
+    """A dimension whose labels are data of its rubric version: what it is asked of, and its labels in order."""
+
+    target: str
+    labels: tuple[str, ...]
+
+
+def optional_dimensions(rubric: Mapping[str, Any]) -> dict[str, OptionalDimension]:
+    """By name, in the order of the rubric that a manifest holds."""
+    return {
+        dimension["name"]: OptionalDimension(
+            dimension["target"], tuple(label["name"] for label in dimension["labels"])
+        )
+        for dimension in rubric["dimensions"]
+        if dimension["name"] not in LABELS
+    }
+
+
+def tables_of(
+    rows: Iterable[Row],
+    systems: Sequence[Mapping[str, Any]],
+    optional: Mapping[str, OptionalDimension] | None = None,
+) -> dict[str, Table]:
     """One table a dimension, from the lean part of gold and unresolved rows."""
-    rows = list(rows)
+    rows, optional = list(rows), optional or {}
     frame = _Frame.of(rows, systems)
     return {
-        dimension: _table(dimension, [row for row in rows if row["dimension"] == dimension], frame)
-        for dimension in LABELS
+        name: _table(name, [row for row in rows if row["dimension"] == name], frame, optional.get(name))
+        for name in (*LABELS, *optional)
     }
 
 
@@ -170,23 +198,26 @@ def lean(row: Row) -> Row:
     return kept
 
 
-def _table(dimension: str, rows: list[Row], frame: _Frame) -> Table:
-    targets = _targets(dimension, rows, frame)
+def _table(dimension: str, rows: list[Row], frame: _Frame, optional: OptionalDimension | None) -> Table:
+    targets = _targets(dimension, rows, frame, optional)
     given: dict[str, list[tuple[int, str]]] = {name: [] for name in frame.graders}
     for position, row in enumerate(rows):
         for annotation in row["annotations"]:
             given.setdefault(annotation["grader"], []).append((position, annotation["label"]))
     graders = tuple(
-        grader_column(name, _codes(targets, given[name]), targets, _assigned(rows, name))
+        grader_column(name, _codes(targets, given[name]), targets, _assigned(rows, name)).not_asked(
+            np.array([name in row["not_asked"] for row in rows], dtype=bool)
+        )
         for name in sorted(given, key=_number)
     )
     labels = [(position, row["label"]) for position, row in enumerate(rows) if row.get("label")]
     source = np.array([row.get("source") or "" for row in rows], dtype=object)
-    gold = gold_column(_codes(targets, labels), targets, graders)
+    not_asked = np.array([row.get("reason") == "not_asked" for row in rows], dtype=bool)
+    gold = gold_column(_codes(targets, labels), targets, graders).not_asked(not_asked)
     return Table(targets, graders, gold, source, np.zeros(len(rows), dtype=bool))
 
 
-def _targets(dimension: str, rows: list[Row], frame: _Frame) -> Targets:
+def _targets(dimension: str, rows: list[Row], frame: _Frame, optional: OptionalDimension | None) -> Targets:
     def numbers(values: Iterable[int]) -> np.ndarray:
         return np.array(list(values), dtype=np.int64)
 
@@ -205,6 +236,8 @@ def _targets(dimension: str, rows: list[Row], frame: _Frame) -> Targets:
         empty=marks(row["empty"] for row in rows),
         run_names=frame.run_names,
         item_facts=frame.item_facts,
+        own_labels=optional.labels if optional else (),
+        own_unit=optional.target if optional else "",
     )
 
 
@@ -231,7 +264,15 @@ def renamed(table: Table, names: Mapping[str, str]) -> Table:
     graders = tuple(
         Column(names[column.name], column.kind, column.codes, column.why) for column in table.graders
     )
-    return Table(table.targets, graders, table.gold, table.gold_source, table.gold_saw_judge, table.judge)
+    return Table(
+        table.targets,
+        graders,
+        table.gold,
+        table.gold_source,
+        table.gold_saw_judge,
+        table.judge,
+        table.gold_unseen,
+    )
 
 
 # Figures

@@ -15,8 +15,18 @@ from django.db.models.functions import Substr
 
 from annotate.asking import CITATION, CLAIM, PASSAGE, RESPONSE, Question
 from annotate.material import questions_of
-from annotate.models import Annotation, Assignment, Dimension, GoldLabel, Grader, Round, SecondLookTarget
+from annotate.models import (
+    Adjudication,
+    Annotation,
+    Assignment,
+    Dimension,
+    GoldLabel,
+    Grader,
+    Round,
+    SecondLookTarget,
+)
 from calibration.models import JudgeRun, Verdict
+from calibration.sightings import FirstSeen, first_seen, had_seen
 from calibration.table import (
     MISSING,
     REASON_CODE,
@@ -24,6 +34,7 @@ from calibration.table import (
     Mask,
     Table,
     Targets,
+    counts_per_label,
     gold_column,
     grader_column,
 )
@@ -89,9 +100,9 @@ def table_of(
         runs=scope.select_related("system").order_by("number"), dimension=dimension, optional=optional
     )
     graders = grader_columns(targets=targets, round=round) if round else ()
-    gold, source, saw_judge = gold_columns(targets=targets, round=round, graders=graders)
+    gold, source, saw_judge, unseen = gold_columns(targets=targets, round=round, graders=graders)
     judge = judge_column(targets=targets, judge_run=judge_run) if judge_run else None
-    table = Table(targets, graders, gold, source, saw_judge, judge)
+    table = Table(targets, graders, gold, source, saw_judge, judge, unseen)
     return _as_asked(table, version, round) if round else table
 
 
@@ -319,21 +330,55 @@ def _grader_column(targets, name, given, rows, assigned, imported) -> Column:
 
 def gold_columns(
     *, targets: Targets, round: Round | None, graders: tuple[Column, ...]
-) -> tuple[Column, np.ndarray, np.ndarray]:
-    """Gold, where it came from, and whether a verdict was in view when it was decided."""
+) -> tuple[Column, np.ndarray, np.ndarray, np.ndarray]:
+    """Gold, where it came from, whether a verdict was in view when it was decided, and what held before."""
     rows = _row_of_target(targets)
+    seen = first_seen(round.version_id) if round else {}
     settled = list(
         GoldLabel.objects.filter(round=round, dimension=targets.dimension).values_list(
-            "label", "source", "adjudication__judge_seen", *KEY_FIELDS[targets.unit]
+            "label",
+            "source",
+            "adjudication__judge_seen",
+            "adjudication__by",
+            "adjudication__at",
+            *KEY_FIELDS[targets.unit],
         )
     )
-    codes = _codes(targets, [(_key(key), label) for label, _, _, *key in settled], rows)
+    codes = _codes(targets, [(_key(key), label) for label, _, _, _, _, *key in settled], rows)
     source = np.full(len(targets), "", dtype=object)
     saw_judge = np.zeros(len(targets), dtype=bool)
-    for _label, where_from, judge_seen, *key in settled:
-        if (row := rows.get(_key(key))) is not None:
-            source[row], saw_judge[row] = where_from, bool(judge_seen)
-    return gold_column(codes, targets, graders), source, saw_judge
+    for _label, where_from, judge_seen, by, at, *key in settled:
+        row = rows.get(_key(key))
+        if row is not None:
+            source[row] = where_from
+            saw_judge[row] = bool(judge_seen) or had_seen(seen, by, at)
+    unseen = _gold_before_verdicts(targets, round, graders, saw_judge, seen)
+    return gold_column(codes, targets, graders), source, saw_judge, unseen
+
+
+def _gold_before_verdicts(
+    targets: Targets, round: Round | None, graders: tuple[Column, ...], saw_judge: np.ndarray, seen: FirstSeen
+) -> np.ndarray:
+    """Where gold was decided with a verdict in view: the decision before, else what all graders said."""
+    unseen = np.full(len(targets), MISSING, dtype=np.int64)
+    if not saw_judge.any():
+        return unseen
+    given = counts_per_label(graders, targets)
+    agreed = saw_judge & (given.sum(axis=1) >= 2) & ((given > 0).sum(axis=1) == 1)
+    unseen[agreed] = given[agreed].argmax(axis=1)
+    earlier = Adjudication.objects.filter(
+        round=round, dimension=targets.dimension, judge_seen=False, revokes__isnull=True
+    )
+    decided = earlier.order_by("pk").values_list(
+        "label", "by", "at", "revoked_by__by", "revoked_by__at", *KEY_FIELDS[targets.unit]
+    )
+    blind = [
+        (_key(key), label)
+        for label, by, at, taken_by, taken_at, *key in decided
+        if not had_seen(seen, by, at) and (taken_at is None or had_seen(seen, taken_by, taken_at))
+    ]
+    before = _codes(targets, blind, _row_of_target(targets))
+    return np.where(saw_judge & (before >= 0), before, unseen)
 
 
 def judge_column(*, targets: Targets, judge_run: JudgeRun) -> Column:

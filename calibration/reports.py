@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
@@ -17,10 +18,12 @@ from django.utils.translation import gettext as _
 
 from annotate.models import Round
 from calibration import evidence as sample
+from calibration.correcting import corrected_share
+from calibration.design import CALIBRATION, SAMPLING, design_facts, design_in_force, parts_of_items, tried_on
 from calibration.extraction import extraction_of, runs_graded, with_extraction
 from calibration.gate import STALE, TRUSTED, UNCALIBRATED, GateDecision, decide, decide_by_system
 from calibration.measures import HEADLINES, Figures, judge_agreement_of, kappa_of, merged, pair_figures
-from calibration.models import CalibrationReport, Judge, JudgeRun, Verdict
+from calibration.models import CalibrationReport, CalibrationSplit, Judge, JudgeRun, Verdict
 from calibration.pairing import run_names, table_of
 from calibration.queries import kin_of
 from calibration.rates import human_rates
@@ -87,8 +90,13 @@ def _same(stored: Figures, made: Figures) -> bool:
 def payload_of(*, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
     """Everything a report says. The judge's rates are part of it only where the gate is passed."""
     version = judge_run.version
-    table = table_of(version=version, round=round, dimension=dimension, judge_run=judge_run)
+    whole = table_of(version=version, round=round, dimension=dimension, judge_run=judge_run)
     system_runs = list(judge_run.system_runs.values_list("pk", flat=True))
+    split = design_in_force(round)
+    parts = parts_of_items(split, version)
+    table = whole.select(
+        np.array([parts[item] == CALIBRATION for item in whole.targets.item.tolist()], dtype=bool)
+    )
     found = sample.gate_evidence(
         table,
         system_runs=system_runs,
@@ -109,7 +117,8 @@ def payload_of(*, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
         "judge": judge_facts(judge_run),
         "gate": decision.as_dict() | {"sentence": decision.explain()},
         "thresholds": thresholds_of_run(judge_run),
-        "evidence": sample.evidence_counts(table, system_runs) | {"sha256": sample.labels_hash(table)},
+        "evidence": sample.evidence_counts(table, system_runs) | {"sha256": sample.labels_hash(whole)},
+        "design": design_facts(split, parts) | {"tried": tried_on(version)},
         "verdicts": _verdict_counts(judge_run, dimension),
         "agreement": judge_agreement_of(table),
         "per_system": _system_figures(table, apart),
@@ -118,7 +127,19 @@ def payload_of(*, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
     }
     if decision.trusted and judge_run.state == JudgeRun.State.COMPLETE:
         payload["rates"] = _rates_behind(payload, judge_run, dimension, version.primary_unit)
+        if dimension == "grounding":
+            payload["corrected"] = _corrected(payload, table, judge_run, split)
     return payload
+
+
+def _corrected(
+    payload: Figures, table: Table, judge_run: JudgeRun, split: CalibrationSplit | None
+) -> Figures:
+    opened = open_systems(_gates_behind(payload, judge_run))
+    runs = judge_run.system_runs.filter(number__in=opened).values_list("pk", flat=True)
+    sampling = SAMPLING[CalibrationSplit.Design(split.design)] if split else None
+    stratum = split.stratum if split else ""
+    return corrected_share(table, runs=runs, sampling=sampling, stratum=stratum)
 
 
 def _rates_behind(payload: Figures, judge_run: JudgeRun, dimension: str, unit: str) -> Figures:
@@ -346,6 +367,9 @@ def standing_of(report: CalibrationReport) -> Standing:
         changes.append(_("the calibration is {age} days old, more than {limit}").format(age=age, limit=limit))
     if report.judge_run.state != JudgeRun.State.COMPLETE:
         changes.append(_("the judge run is not complete"))
+    design = design_in_force(report.round)
+    if report.payload.get("design", {}).get("recorded") != (design.pk if design else None):
+        changes.append(_("how the items with gold were drawn has been recorded anew"))
     if report.payload["payload_version"] != PAYLOAD_VERSION:
         changes.append(_("the report was built by an earlier version of the app"))
     return Standing(

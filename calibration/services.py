@@ -20,6 +20,7 @@ from calibration.judges import baseline, prompts
 from calibration.judges.material import dimension_texts
 from calibration.judges.parsing import PARSER_VERSION
 from calibration.models import Judge, JudgeRun, Verdict
+from calibration.thresholds import policy_in_force
 from calibration.work import OPEN_STATES, concurrency_of, halt, ring, work_through
 from evalsets.labels import LABEL_SET_VERSION, LABELS, TARGET_OF
 from evalsets.models import Claim, EvalSet, EvalSetVersion, Response, SystemRun
@@ -191,6 +192,7 @@ def start_run(
         requested=requested,
         requested_fingerprint=fingerprint_of(requested),
         use_cache=use_cache,
+        policy=policy_in_force(version).as_dict(),
         created_by=person,
     )
     run.system_runs.set(runs)

@@ -145,6 +145,7 @@ class Table:
     gold_source: NDArray[np.object_] | None = None
     gold_saw_judge: Mask | None = None  # decided with a verdict in view: it says nothing about the judge
     judge: Column | None = None
+    gold_unseen: Ints | None = None  # of these, what held before a verdict was in view (-1: nothing did)
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -156,14 +157,23 @@ class Table:
             gold=self.gold.select(mask) if self.gold else None,
             gold_source=self.gold_source[mask] if self.gold_source is not None else None,
             gold_saw_judge=self.gold_saw_judge[mask] if self.gold_saw_judge is not None else None,
+            gold_unseen=self.gold_unseen[mask] if self.gold_unseen is not None else None,
             judge=self.judge.select(mask) if self.judge else None,
         )
 
     def blind_gold(self) -> Column:
-        """Gold without what was decided with a verdict in view."""
+        """Gold without what was decided with a verdict in view; what held before that stays."""
         assert self.gold is not None
         assert self.gold_saw_judge is not None
-        return self.gold.hide(self.gold_saw_judge, "gold_saw_judge")
+        blind = self.gold.hide(self.gold_saw_judge, "gold_saw_judge")
+        if self.gold_unseen is None:
+            return blind
+        before = self.gold_saw_judge & (self.gold_unseen >= 0)
+        return replace(
+            blind,
+            codes=np.where(before, self.gold_unseen, blind.codes),
+            why=np.where(before, 0, blind.why).astype(np.int8),
+        )
 
     def first_labels(self) -> Ints:
         """Of each target the label of the first grader who gave one."""

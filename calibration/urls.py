@@ -1,6 +1,16 @@
 from django.urls import path
 
-from calibration.views import agreement, audit, exchange, gold, judges, method, rates, report
+from calibration.views import (
+    agreement,
+    audit,
+    exchange,
+    gold,
+    judges,
+    method,
+    rates,
+    report,
+    trust,
+)
 
 app_name = "calibration"
 
@@ -14,6 +24,9 @@ urlpatterns = [
     path(f"{VERSION}/responses/new/", exchange.upload_responses, name="upload_responses"),
     path(f"{VERSION}/export/", exchange.export_version, name="export_version"),
     path(f"{VERSION}/agreement/", agreement.agreement, name="agreement"),
+    path(f"{VERSION}/trust/", trust.trust, name="trust"),
+    path(f"{VERSION}/trust/thresholds/", trust.change_thresholds, name="change_thresholds"),
+    path(f"{VERSION}/trust/design/", trust.change_design, name="change_design"),
     path(f"{VERSION}/judges/", judges.judges, name="judges"),
     path(f"{VERSION}/judges/new/", judges.new_judge, name="new_judge"),
     path(f"{VERSION}/judges/confirm/", judges.confirm_judge_run, name="confirm_judge_run"),

@@ -143,3 +143,25 @@ EXTRACTION_FAULTS = {
     "badly_split": _("badly split"),
     "not_in_response": _("not in the response"),
 }
+
+THRESHOLDS = {
+    "min_valid_rate": _("Valid verdicts, at least"),
+    "min_targets": _("Targets labelled twice and judged, at least"),
+    "min_targets_per_system": _("The same for one system"),
+    "min_responses": _("Responses behind them, at least"),
+    "min_positive": _("Positive targets (bad claims, REFUSED responses), at least"),
+    "min_negative": _("Negative targets, at least"),
+    "min_human_agreement": _("Agreement of the graders, at least"),
+    "min_judge_agreement": _("Agreement of the judge with people, lower limit at least"),
+    "non_inferiority_margin": _("How far the judge may fall behind a second person"),
+    "min_youden": _("Sensitivity + specificity − 1, lower limit at least"),
+    "max_age_days": _("Age of a calibration in days, at most"),
+    "level": _("Confidence level of the limits"),
+}
+
+DESIGNS = {
+    "random": _("a random share of the judged pool"),
+    "stratified": _("a random share within each stratum"),
+    "enriched": _("enriched: rare cases were sought"),
+    "imported": _("imported with the data"),
+}

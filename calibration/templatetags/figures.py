@@ -114,6 +114,16 @@ def _written(name: str, value) -> str:
 
 
 @register.filter
+def threshold_words(name: str):
+    return words.THRESHOLDS.get(name, name)
+
+
+@register.filter
+def design_words(design: str):
+    return words.DESIGNS.get(design, design)
+
+
+@register.filter
 def next_step(state: str):
     return words.GATE_NEXT.get(state, "")
 

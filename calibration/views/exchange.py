@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotate.access import labels_of
 from calibration import exchange
+from calibration.sightings import note_sightings
 from evalsets.access import version_of
 from evalsets.forms import FileForm, UploadForm
 from evalsets.importing import ImportRefused
@@ -115,7 +116,10 @@ def _counted(counts: dict[str, int]) -> str:
 def export_version(request, slug, number):
     """The native file. It may hold labels under `original`, hence the door for labels."""
     version = labels_of(request.user, slug, number)
-    export = exchange.Export(version, with_labels=request.GET.get("labels") == "1")
+    with_labels = request.GET.get("labels") == "1"
+    if with_labels:
+        note_sightings(version=version, person=request.user)
+    export = exchange.Export(version, with_labels=with_labels)
     answer = StreamingHttpResponse(export.lines(), content_type="application/x-ndjson")
     answer["Content-Disposition"] = f'attachment; filename="{version.evalset.slug}-v{version.number}.jsonl"'
     return answer

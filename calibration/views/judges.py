@@ -9,6 +9,7 @@ from calibration.forms import JudgeForm, StartForm, VerdictFilter
 from calibration.models import Judge, JudgeRun
 from calibration.queries import progress_of, runs_of, worker_seen
 from calibration.services import Refused, add_judge, judge_named, resume_run, start_run, stop_run
+from calibration.sightings import note_sighting
 
 PAGE = 50
 
@@ -121,6 +122,7 @@ def resume_judge_run(request, slug, number, run):
 @require_safe
 def verdicts(request, slug, number, run):
     version, judge_run = judge_run_of(request.user, slug, number, run)
+    note_sighting(run=judge_run, person=request.user)
     form = VerdictFilter(request.GET)
     chosen = {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
     found = judge_run.verdicts.filter(**chosen).select_related("response__item", "claim").order_by("pk")

@@ -19,6 +19,7 @@ from calibration.reports import (
     uncalibrated,
 )
 from calibration.scope import ScopeForm
+from calibration.sightings import note_sighting
 
 
 def judged_of(request, slug, number, run, dimension):
@@ -134,6 +135,7 @@ def cases(request, slug, number, run, dimension):
     form = CellForm(request.GET, dimension=dimension)
     if found is None or not form.is_valid():
         return render(request, "calibration/scope_error.html", {"version": version, "form": form}, status=400)
+    note_sighting(run=judge_run, person=request.user)
     context = {
         "version": version,
         "run": judge_run,

@@ -1,12 +1,14 @@
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotate.models import Round
 from calibration.pairing import chosen_round, dimensions_of, table_of
+from calibration.sightings import note_sighting
 from calibration.table import left_out
 from evalsets.models import Claim
-from tests.calibration.labelled import judged, labelled_set
+from tests.calibration.labelled import an_adjudicator, judged, labelled_set
 
 pytestmark = pytest.mark.django_db
 
@@ -104,30 +106,58 @@ def test_an_empty_response_is_told_from_one_that_begins_with_blanks(text, empty)
     assert (left_out(*made.graders) == {"empty_response": 1}) is empty
 
 
+def decided(labelled, claim, label, by=None, **fields):
+    """The lead decides: the latest decision holds."""
+    target = {"round": labelled.round, "response": claim.response, "dimension": "grounding"}
+    made = claim.adjudications.create(
+        label=label, reason="other", by=by or an_adjudicator(), **target, **fields
+    )
+    values = {"label": label, "source": "adjudicated", "adjudication": made}
+    claim.gold.update_or_create(**target, defaults=values)
+
+
 def test_gold_that_a_verdict_influenced_is_kept_apart():
     labelled = labelled_set()
     response = labelled.response("r1")
-    claim = labelled.claim(response, "supported", "unsupported", gold="unsupported")
-    clean = labelled.claim(response, "supported", "supported")
-    decision = claim.adjudications.get()
-    claim.gold.update(
-        adjudication=claim.adjudications.create(
-            round=labelled.round,
-            response=response,
-            dimension="grounding",
-            label="unsupported",
-            reason="other",
-            judge_seen=True,
-            by=decision.by,
-        )
-    )
+    claim = labelled.claim(response, "supported", "unsupported")
+    labelled.claim(response, "supported", "supported")
+    decided(labelled, claim, "unsupported", judge_seen=True)
 
     made = table(labelled)
 
     assert made.gold.codes.tolist() == [2, 0]
     assert made.blind_gold().codes.tolist() == [-1, 0]
     assert made.blind_gold().missing() == {"gold_saw_judge": 1}
-    assert clean.gold.exists()
+
+
+def test_what_held_before_a_verdict_was_seen_counts_and_the_decision_after_it_does_not():
+    labelled = labelled_set()
+    response = labelled.response("r1")
+    agreed = labelled.claim(response, "supported", "supported")
+    decided_before = labelled.claim(response, "supported", "unsupported", gold="unsupported")
+    never_before = labelled.claim(response, "supported", "unsupported")
+    by_another = labelled.claim(response, "supported", "unsupported")
+    run = judged(labelled, [(response, agreed, "contradicted")])
+    for _twice in range(2):
+        note_sighting(run=run, person=an_adjudicator())
+    for claim in (agreed, decided_before, never_before):
+        decided(labelled, claim, "contradicted")
+    decided(labelled, by_another, "contradicted", by=get_user_model().objects.create_user("another"))
+
+    made = table(labelled)
+
+    assert made.gold.codes.tolist() == [1, 1, 1, 1]
+    assert made.gold_saw_judge.tolist() == [True, True, True, False]
+    assert made.blind_gold().codes.tolist() == [0, 2, -1, 1]
+    assert made.blind_gold().missing() == {"gold_saw_judge": 1}
+
+
+def test_a_decision_of_before_the_first_look_counts():
+    labelled = labelled_set()
+    response = labelled.response("r1")
+    claim = labelled.claim(response, "supported", "unsupported", gold="unsupported")
+    note_sighting(run=judged(labelled, [(response, claim, "supported")]), person=an_adjudicator())
+    assert table(labelled).blind_gold().codes.tolist() == [2]
 
 
 def test_targets_of_a_run_outside_the_round_are_not_in_the_table():

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from annotate.models import Assignment, Round
-from calibration.models import CalibrationReport
+from calibration.models import CalibrationReport, VerdictSighting
 from calibration.reports import build_report
 from evalsets.models import EvalSet
 from tests.calibration.labelled import judged, labelled_set
@@ -423,3 +423,47 @@ def test_a_second_round_is_shown_when_asked_for(client, lead, labelled):
     )
     client.force_login(lead)
     assert "round 2, second look" in text_of(client.get(url("agreement", round=2))).lower()
+
+
+# Verdicts that were seen
+
+
+@pytest.mark.parametrize("name", ["verdicts", "report_cases", "export_version"])
+def test_what_is_decided_after_a_look_at_verdicts_does_not_count_for_the_judge(
+    client, lead, labelled, untrusted, name
+):
+    client.force_login(lead)
+    address = {
+        "verdicts": url("verdicts", untrusted.number),
+        "report_cases": url(
+            "report_cases", untrusted.number, "grounding", row="supported", column="contradicted"
+        ),
+        "export_version": url("export_version", labels=1),
+    }[name]
+    assert client.get(address).status_code == 200
+    assert VerdictSighting.objects.get().person == lead
+    before = build_report(judge_run=untrusted, round=labelled.round, dimension="grounding")
+    target = untrusted.verdicts.filter(label="contradicted", claim__gold__label="supported").first()
+    decision = labelled.round.adjudications.create(
+        response=target.response,
+        claim=target.claim,
+        dimension="grounding",
+        label=target.label,
+        reason="other",
+        by=lead,
+    )
+    target.claim.gold.update(label=target.label, source="adjudicated", adjudication=decision)
+
+    after = build_report(judge_run=untrusted, round=labelled.round, dimension="grounding")
+
+    assert after.payload["evidence"]["gold_saw_judge"] == 1
+    assert after.payload["gate"]["conditions"] == before.payload["gate"]["conditions"]
+    text = text_of(client.get(url("report", untrusted.number, "grounding")))
+    assert "One gold label was decided by somebody who had looked at verdicts before" in text
+
+
+def test_looking_at_a_file_without_labels_or_at_a_report_is_no_look_at_verdicts(client, lead, untrusted):
+    client.force_login(lead)
+    for address in (url("export_version"), url("report", untrusted.number, "grounding"), url("rates")):
+        assert client.get(address).status_code == 200
+    assert not VerdictSighting.objects.exists()

@@ -80,7 +80,7 @@ def test_without_public_address_only_this_machine_is_served(tmp_path):
 
 
 def test_thresholds_of_the_trust_gate_come_from_the_environment(tmp_path):
-    show = "from calibration.reports import policy_in_force; print(policy_in_force().min_judge_agreement)"
+    show = "from calibration.thresholds import server_policy; print(server_policy().min_judge_agreement)"
     outcome = manage(
         tmp_path, "shell", "--verbosity", "0", "--command", show, TRUST_GATE='{"min_judge_agreement": 0.7}'
     )

@@ -71,6 +71,8 @@ def report_figures(report: Any) -> Figures:
             "dimension",
             "unit",
             "judge",
+            "thresholds",
+            "design",
             "evidence",
             "verdicts",
             "per_system",
@@ -80,6 +82,7 @@ def report_figures(report: Any) -> Figures:
     } | {
         "gate": payload["gate"] | {"state": holds.state, "changes": holds.changes},
         "agreement": agreement | {"dimensions": [agreement]},
+        "corrected": payload.get("corrected") if holds.trusted else None,
         "rates": payload["rates"] if holds.trusted and "rates" in payload else holds.withheld(),
     }
 
