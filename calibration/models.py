@@ -179,6 +179,8 @@ class Verdict(models.Model):
         UNPARSEABLE = "unparseable", _("not the JSON asked for, or nothing")
         AMBIGUOUS = "ambiguous", _("more than one answer")
         OFF_MENU = "off_menu", _("a label that was not offered")
+        NO_MAJORITY = "no_majority", _("the panel has no majority")
+        NO_QUORUM = "no_quorum", _("too few of the panel have a label")
         INTERNAL = "internal", _("internal error")
 
     run = models.ForeignKey(JudgeRun, on_delete=models.PROTECT, related_name="verdicts")
