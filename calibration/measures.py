@@ -53,6 +53,8 @@ def agreement_of(table: Table) -> Figures:
         "label_pairs": int((labelled[twice] * (labelled[twice] - 1) // 2).sum()),
         "pairwise_agreement": _pairwise_agreement(table, counts).as_dict(),
         "majority": _majority_counts(table, counts),
+        "label_costs": [cost.as_dict() for cost in _label_costs(table)],
+        "label_use": [use.as_dict() for use in _label_use(table)],
     }
     if len(table.graders) == 2:
         return figures | _two_graders(table)
@@ -116,6 +118,34 @@ def alpha_of(table: Table) -> stats.Number:
         clusters=table.targets.item,
         unit=table.targets.unit,
     )
+
+
+def _label_costs(table: Table) -> tuple[stats.LabelPairCost, ...]:
+    return stats.label_pair_costs(
+        ratings(table),
+        labels=table.targets.labels,
+        clusters=table.targets.item,
+        unit=table.targets.unit,
+    )
+
+
+def _label_use(table: Table) -> tuple[stats.LabelUse, ...]:
+    return stats.label_use(
+        ratings(table),
+        labels=table.targets.labels,
+        graders=[column.name for column in table.graders],
+        clusters=table.targets.item,
+        unit=table.targets.unit,
+    )
+
+
+def headline_of(table: Table) -> Figures:
+    """The one number of a round: kappa of two graders, alpha of more; for a comparison of rounds."""
+    table = table.originals()
+    if len(table.graders) == 2:
+        kappa = kappa_of(table.targets, *table.graders)
+        return {"measure": "cohen_kappa", "number": kappa.as_number().as_dict()}
+    return {"measure": "krippendorff_alpha", "number": alpha_of(table).as_dict()}
 
 
 def ratings(table: Table) -> Ints:

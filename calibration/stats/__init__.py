@@ -53,6 +53,7 @@ _HOMES = {
         "QUESTION_CLASSES",
         "UNANSWERABLE_REASONS",
     ),
+    "label_pairs": ("LabelPairCost", "label_pair_costs"),
     "mappings": (
         "MageshRates",
         "SpanLabel",
@@ -82,6 +83,7 @@ _HOMES = {
     "results": ("FLAGS", "UNDEFINED_REASONS", "Number", "undefined_number"),
     "retrieval": ("RetrievalMeans", "RetrievalScore", "retrieval_means", "retrieval_score", "who_owes"),
     "stratified": ("StratifiedRate", "stratified_rate"),
+    "usage": ("LabelUse", "label_use"),
     "verdicts": ("PairVerdict", "family_of", "pair_verdict"),
 }
 

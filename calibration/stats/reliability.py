@@ -37,7 +37,9 @@ def label_counts(ratings: Any, labels: Any, name: str = "ratings") -> NDArray[np
     return np.bincount(unit_of[given] * q + codes[given], minlength=units * q).reshape(units, q)
 
 
-def _alpha(values: NDArray[Any], disagreement: NDArray[Any], totals: NDArray[Any]) -> NDArray[np.float64]:
+def alpha_values(
+    values: NDArray[Any], disagreement: NDArray[Any], totals: NDArray[Any]
+) -> NDArray[np.float64]:
     expected = values**2 - (totals**2).sum(axis=-1)
     defined = expected > 0
     return np.where(defined, 1 - (values - 1) * disagreement / np.where(defined, expected, 1), np.nan)
@@ -113,7 +115,7 @@ def krippendorff_alpha(
     np.add.at(by_cluster, codes, counts)
     disagreed = np.bincount(codes, weights=disagreement, minlength=number)
     totals = by_cluster.sum(axis=0)
-    value = float(_alpha(totals.sum(), disagreed.sum(), totals))
+    value = float(alpha_values(totals.sum(), disagreed.sum(), totals))
     if np.isnan(value):
         return undefined_number("one_label_only", **common)
     flags = ("too_few_clusters",) if number < FEW_CLUSTERS else ()
@@ -126,7 +128,7 @@ def krippendorff_alpha(
             value=1.0, low=low, high=1.0, flags=flags, method="exact bound at perfect agreement", **common
         )
     left = totals - by_cluster
-    spread = jackknife(_alpha(left.sum(axis=1), disagreed.sum() - disagreed, left))
+    spread = jackknife(alpha_values(left.sum(axis=1), disagreed.sum() - disagreed, left))
     interval = spread.interval(value, level)
     if interval is None:
         reason = "too_few_clusters" if spread.se is None else "no_variation"
