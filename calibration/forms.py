@@ -7,10 +7,10 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from calibration.judges import prompts
+from calibration.leases import DEFAULT_CONCURRENCY
 from calibration.models import Judge, Verdict
 from calibration.queries import calls_to_be_made, kin_of
 from calibration.services import BUILT_IN, KEY_VARIABLE
-from calibration.work import DEFAULT_CONCURRENCY
 from evalsets.labels import LABELS
 from evalsets.models import System
 

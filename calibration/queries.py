@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from django.db.models import Avg, Count, Min, Q, Sum
 from django.utils import timezone
 
 from calibration.models import JudgeRun, Verdict, WorkerSighting
 from calibration.services import targets_of
+from calibration.spending import Spent, cost_of, spent_in
 from evalsets.models import EvalSetVersion, System, SystemRun
 
 WORKER_SECONDS = 30
@@ -45,6 +47,9 @@ class Progress:
     resolved_models: list[str]
     next_due: datetime | None
     nobody_works: bool
+    spent: Spent
+    cost: Decimal | None
+    all_failed_alike: Failed | None  # why the run stopped by itself
 
     @property
     def total(self) -> int:
@@ -69,10 +74,6 @@ class Progress:
     @property
     def failures_by_kind(self) -> dict[str, int]:
         return {failed.kind: failed.count for failed in self.failures}
-
-    @property
-    def was_rejected(self) -> bool:
-        return bool({"auth", "rejected", "budget"} & set(self.failures_by_kind))
 
     @property
     def minutes_left(self) -> float | None:
@@ -100,10 +101,14 @@ def progress_of(run: JudgeRun) -> Progress:
     running = run.state == JudgeRun.State.RUNNING
     seconds = min(max((now - run.created_at).total_seconds(), 1), RATE_SECONDS)
     alive, lately = sums.pop("alive"), sums.pop("lately")
+    failures, spent = failures_of(run), spent_in(run)
     sums["pending"] += sums["under_way"]
     return Progress(
         **sums,
-        failures=failures_of(run),
+        spent=spent,
+        cost=cost_of(spent.prompt_tokens, spent.completion_tokens, run.prices),
+        failures=failures,
+        all_failed_alike=_all_failed_alike(run),
         per_minute=60 * lately / seconds if running else 0.0,
         resolved_models=_resolved_models(run),
         nobody_works=running and sums["pending"] > 0 and not alive and not worker_seen(),
@@ -122,6 +127,14 @@ def failures_of(run: JudgeRun) -> list[Failed]:
         )
         for kind, count in counted
     ]
+
+
+def _all_failed_alike(run: JudgeRun) -> Failed | None:
+    if run.stop_reason != JudgeRun.StopReason.BREAKER:
+        return None
+    kind, _separator, count = run.stop_detail.partition(": ")
+    latest = run.calls.filter(failure=kind).order_by("-pk").values_list("reply", flat=True).first() or ""
+    return Failed(kind, str(Verdict.Failure(kind).label), int(count), latest)
 
 
 def _resolved_models(run: JudgeRun) -> list[str]:

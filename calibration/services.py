@@ -5,7 +5,7 @@ import json
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -16,12 +16,14 @@ from django.utils.translation import gettext as _
 
 from annotate.models import Round, RubricVersion
 from annotate.services import rubric_v1
-from calibration.judges import baseline, prompts
+from calibration.computed import NotComputable, members_of, prepared
+from calibration.judges import baseline, panel, prompts, trained
 from calibration.judges.material import dimension_texts
 from calibration.judges.parsing import PARSER_VERSION
-from calibration.models import Judge, JudgeRun, Verdict
-from calibration.thresholds import policy_in_force
-from calibration.work import OPEN_STATES, concurrency_of, halt, ring, work_through
+from calibration.leases import OPEN_STATES, concurrency_of
+from calibration.models import Endpoint, Judge, JudgeRun, Verdict
+from calibration.spending import NO_BUDGET, Budget, calls_left
+from calibration.work import bells_for, halt, ring, work_through
 from evalsets.labels import LABEL_SET_VERSION, LABELS, TARGET_OF
 from evalsets.models import Claim, EvalSet, EvalSetVersion, Response, SystemRun
 
@@ -31,10 +33,15 @@ OWN_PARAMETERS = {"concurrency"}  # how we work; no part of what the model is as
 BUILT_IN: dict[str, tuple[str, ...]] = {
     Judge.Kind.LEXICAL.value: ("grounding",),
     Judge.Kind.PHRASES.value: ("abstention",),
+    Judge.Kind.TRAINED.value: ("grounding", "abstention"),
+    Judge.Kind.MAJORITY.value: ("grounding", "abstention"),
 }
 RULE_VERSIONS = {
     Judge.Kind.LEXICAL.value: baseline.LEXICAL_VERSION,
     Judge.Kind.PHRASES.value: baseline.PHRASES_VERSION,
+    Judge.Kind.TRAINED.value: trained.TRAINED_VERSION,
+    Judge.Kind.MAJORITY.value: trained.MAJORITY_VERSION,
+    Judge.Kind.PANEL.value: panel.VERSION,
 }
 KEY_VARIABLE = re.compile(r"(?:[A-Z][A-Z0-9_]*_)?API_KEY(?:_[A-Z0-9_]+)?")
 
@@ -122,6 +129,40 @@ def add_judge(
     return judge
 
 
+@transaction.atomic
+def add_panel(*, evalset: EvalSet, name: str, members: Sequence[Judge], rule: str, person=None) -> Judge:
+    """Several judges as one. Like every judge it is never changed afterwards."""
+    if name in BUILT_IN:
+        raise Refused(_("The name {name!r} belongs to a built-in judge.").format(name=name))
+    names = sorted({member.name for member in members})
+    if len(names) < 2:
+        raise Refused(_("A panel needs at least two judges."))
+    if rule not in panel.RULES:
+        raise Refused(_("The rule of a panel is one of {rules}.").format(rules=", ".join(panel.RULES)))
+    strangers = [member for member in members if member.evalset_id != evalset.pk]
+    if strangers:
+        raise Refused(_("{judge} belongs to another eval set.").format(judge=strangers[0]))
+    nested = [member for member in members if member.kind == Judge.Kind.PANEL]
+    if nested:
+        raise Refused(_("{judge} is a panel itself.").format(judge=nested[0]))
+    judge, made = Judge.objects.get_or_create(
+        evalset=evalset,
+        name=name,
+        defaults={
+            "kind": Judge.Kind.PANEL,
+            "parameters": {"members": names, "rule": rule},
+            "created_by": person,
+        },
+    )
+    if not made:
+        raise Refused(
+            _("There is a judge named {name!r} already; a changed judge needs another name.").format(
+                name=name
+            )
+        )
+    return judge
+
+
 def dimensions_of(judge: Judge) -> tuple[str, ...]:
     """What a judge of this kind can be asked."""
     return BUILT_IN.get(judge.kind, tuple(LABELS))
@@ -170,18 +211,26 @@ def start_run(
     repeats: int = 1,
     person=None,
     use_cache: bool = True,
+    budget: Budget = NO_BUDGET,
 ) -> JudgeRun:
     """Create the run with a pending verdict per target, dimension and repeat, and ring for the workers."""
     EvalSetVersion.objects.select_for_update().get(pk=version.pk)
     runs = list(version.runs.all()) if system_runs is None else list(system_runs)
     asked = tuple(dict.fromkeys(dimensions or dimensions_of(judge)))
     _refuse_start(judge, version, runs, asked, repeats)
+    _refuse_budget(budget, judge.prices)
     targets = targets_of(system_runs=runs, dimensions=asked)
     if not targets:
         raise Refused(_("There is nothing to judge: no claim and no response of the dimensions asked for."))
     rubric_version = rubric_version or rubric_in_force(version)
     _refuse_rubric(rubric_version, asked)
     requested = requested_of(judge, rubric_version)
+    try:
+        rests_on = prepared(
+            judge=judge, version=version, system_runs=runs, dimensions=asked, rubric_version=rubric_version
+        )
+    except NotComputable as error:
+        raise Refused(str(error)) from error
     run = JudgeRun.objects.create(
         judge=judge,
         version=version,
@@ -189,10 +238,12 @@ def start_run(
         rubric_version=rubric_version,
         dimensions=list(asked),
         repeats=repeats,
-        requested=requested,
+        requested=requested | rests_on,
         requested_fingerprint=fingerprint_of(requested),
         use_cache=use_cache,
-        policy=policy_in_force(version).as_dict(),
+        endpoint=_endpoint_of(requested),
+        prices=judge.prices,
+        **budget.fields,
         created_by=person,
     )
     run.system_runs.set(runs)
@@ -204,8 +255,20 @@ def start_run(
         ),
         batch_size=BATCH,
     )
-    transaction.on_commit(lambda: ring(run, bells=concurrency_of(run)))
+    transaction.on_commit(lambda: ring(run, bells=bells_for(concurrency_of(run))))
     return run
+
+
+def _endpoint_of(requested: dict) -> Endpoint | None:
+    """Workers lock its row while they count who calls there; a judge that calls nobody has none."""
+    if not requested["base_url"]:
+        return None
+    return Endpoint.objects.get_or_create(base_url=requested["base_url"])[0]
+
+
+def _refuse_budget(budget: Budget, prices: dict) -> None:
+    if budget.money is not None and not prices:
+        raise Refused(_("A budget of money needs the judge's prices: set them first."))
 
 
 def _refuse_start(judge, version, runs, asked, repeats) -> None:
@@ -267,6 +330,21 @@ def requested_of(judge: Judge, rubric_version: RubricVersion) -> dict:
         "label_set_version": LABEL_SET_VERSION,
         "parameters": {name: value for name, value in judge.parameters.items() if name not in OWN_PARAMETERS},
         "parser_version": PARSER_VERSION,
+        **_members_requested(judge, rubric_version),
+    }
+
+
+def _members_requested(judge: Judge, rubric_version: RubricVersion) -> dict:
+    """A panel is another one when a judge in it is; of imported verdicts nobody knows how they were asked for."""
+    if judge.kind != Judge.Kind.PANEL:
+        return {}
+    return {
+        "members": {
+            member.name: None
+            if member.kind == Judge.Kind.IMPORTED
+            else fingerprint_of(requested_of(member, rubric_version))
+            for member in members_of(judge)
+        }
     }
 
 
@@ -373,13 +451,13 @@ def _refuse_known_targets(run, name, rows) -> None:
 # Working in this process, stopping, going on
 
 
-def run_inline(*, run: JudgeRun, ending: Callable[[], bool] = lambda: False) -> JudgeRun:
+def run_inline(*, run: JudgeRun, calls: int = 1) -> JudgeRun:
     """Work through everything that is pending in this process, waiting out back-offs."""
     while True:
-        work_through(run_id=run.pk, ending=ending)
+        work_through(run_id=run.pk, calls=calls)
         run.refresh_from_db()
         waiting = run.verdicts.filter(state=State.PENDING)
-        if ending() or run.state != JudgeRun.State.RUNNING or not waiting.exists():
+        if run.state != JudgeRun.State.RUNNING or not waiting.exists():
             return run
         next_due = waiting.aggregate(at=Min("not_before"))["at"]
         if next_due:
@@ -393,8 +471,11 @@ def stop_run(*, run: JudgeRun) -> None:
 
 
 @transaction.atomic
-def resume_run(*, run: JudgeRun, retry_failed: bool = False) -> None:
-    """Go on with a stopped run, or with a run's failed verdicts; for a running one this only rings again."""
+def resume_run(*, run: JudgeRun, retry_failed: bool = False, budget: Budget | None = None) -> None:
+    """Go on with a stopped run, or with a run's failed verdicts; for a running one this only rings again.
+
+    `budget` replaces the run's own; without one that stays.
+    """
     if run.origin == JudgeRun.Origin.IMPORTED:
         raise Refused(_("Imported verdicts cannot be run again."))
     run = JudgeRun.objects.select_for_update().get(pk=run.pk)
@@ -404,5 +485,13 @@ def resume_run(*, run: JudgeRun, retry_failed: bool = False) -> None:
     run.verdicts.filter(state=State.PENDING).update(not_before=None)
     if not run.verdicts.filter(state__in=OPEN_STATES).exists():
         raise Refused(_("There is nothing left to do in this run."))
-    JudgeRun.objects.filter(pk=run.pk).update(state=JudgeRun.State.RUNNING, finished_at=None)
-    transaction.on_commit(lambda: ring(run, bells=concurrency_of(run)))
+    if budget is not None:
+        _refuse_budget(budget, run.prices)
+        JudgeRun.objects.filter(pk=run.pk).update(**budget.fields)
+        run.refresh_from_db()
+    if calls_left(run, under_way=0, tokens_each=1) == 0:
+        raise Refused(_("The budget of this run is used up: give it a larger one to go on."))
+    JudgeRun.objects.filter(pk=run.pk).update(
+        state=JudgeRun.State.RUNNING, finished_at=None, stop_reason="", stop_detail="", resumed_at=now
+    )
+    transaction.on_commit(lambda: ring(run, bells=bells_for(concurrency_of(run))))

@@ -1,178 +1,416 @@
-"""The life of a verdict row, and how workers come by it.
+"""Working through a judge run: one turn of one worker, the bells that call for it, and the sweep.
 
-The rows are the truth; a queue message is only a doorbell. A verdict goes pending -> claimed -> valid or
-failed. Claiming and recording are single conditional updates: whoever finds the row in another state, or held
-under another token, has lost it and drops what it has.
+The rows are the truth (see `leases`); a queue message is only a doorbell. A turn claims many verdicts at a
+time, asks about them in threads, and is alone in touching the database: what came back is recorded together
+with the next claim, and only then is a place free again. So a worker that dies costs no more calls a second
+time than may run at once.
 """
 
 import logging
 import os
 import random
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from datetime import timedelta
-from uuid import UUID, uuid4
 
 from celery import current_app
 from django.conf import settings
-from django.db import DatabaseError, transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
-from django.db.models.expressions import Combinable
-from django.db.models.functions import Coalesce
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
+from django.db.models import Count, Max
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
+from calibration import computed
 from calibration.judges import baseline
 from calibration.judges.asking import Outcome, judge_target
-from calibration.judges.clients import CallFailed, Client, Permanent, Retryable
+from calibration.judges.clients import CallFailed, Client, Exchange, Permanent, Retryable
 from calibration.judges.material import dimension_texts, prompt_of
 from calibration.judges.parsing import Reading
+from calibration.judges.prompts import DimensionText, Prompt
+from calibration.leases import (
+    BACKOFF_SECONDS,
+    OPEN_STATES,
+    RULES_AT_ONCE,
+    Claimed,
+    calls_somebody,
+    claim_verdicts,
+    concurrency_of,
+    due,
+    free_places,
+    give_back_expired,
+    keep_calls,
+    record_failed_call,
+    record_verdict,
+    under_way,
+)
 from calibration.models import Judge, JudgeRun, Verdict, WorkerSighting
+from calibration.spending import budget_in_words, calls_left
 
 log = logging.getLogger(__name__)
 
-CANDIDATES = 64  # ids that a worker looks at before it asks the database again
+CANDIDATES = 32  # verdicts that a worker looks at before it asks the database again
+CALLS_OF_A_TURN = 32  # calls at the same time in one turn; a judge with more of them gets more turns
 TURN_SECONDS = 20  # how long a worker stays with one run before the next run has its turn
-BACKOFF_SECONDS = 1.0  # doubled with every attempt
-LONGEST_WAIT_SECONDS = 600.0  # whatever a server asks for
-LONGEST_PAUSE_SECONDS = 15.0  # how long a rate-limited worker holds still before it tries another verdict
-LOST_LEASES_AT_MOST = 10  # a row whose worker dies this often is what kills it
-REJECTED_IN_A_ROW = 20  # then the run stops by itself: a wrong key is not worth a thousand calls
-OF_EVERY_CALL = {Verdict.Failure.AUTH, Verdict.Failure.REJECTED, Verdict.Failure.BUDGET}
+PATIENCE_SECONDS = 1.0  # how long a turn waits for a free place
+LOOK_AGAIN_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 15.0  # how long a place stays empty after a rate limit
+DATABASE_AGAIN_SECONDS = 0.5
+FIRST_CALLS = 10  # targets whose calls all failed alike, before any was answered: the run stops by itself
+IN_A_ROW = {  # later on, so many failures without an answer between them
+    Verdict.Failure.AUTH: 20,
+    Verdict.Failure.BUDGET: 20,
+    Verdict.Failure.REJECTED: 20,
+    Verdict.Failure.TRANSPORT: 100,
+    Verdict.Failure.TIMEOUT: 100,
+}
 SIGHTING_SECONDS = 5
-RAW_OUTPUT_CHARACTERS = 20_000
-DEFAULT_CONCURRENCY = 4
+CHARACTERS_OF_A_TOKEN = 4
+TOKENS_OF_AN_ANSWER = 60
 
 State = Verdict.State
-OPEN_STATES = (State.PENDING, State.CLAIMED)
-
-
-def concurrency_of(run: JudgeRun) -> int:
-    return int(run.judge.parameters.get("concurrency", DEFAULT_CONCURRENCY))
-
-
-# Working through a run
 
 
 @dataclass(frozen=True)
-class Claimed:
-    """A verdict that this worker holds until the lease ends."""
+class Candidate:
+    """A verdict that may be claimed, with what is to be asked; `known` where nobody has to be asked."""
 
     verdict: Verdict
-    token: UUID
+    prompt: Prompt | None
+    sha256: str = ""
+    known: Outcome | CallFailed | None = None
+
+    @property
+    def tokens(self) -> int:
+        text = sum(len(content) for _role, content in self.prompt.messages) if self.prompt else 0
+        return text // CHARACTERS_OF_A_TOKEN + TOKENS_OF_AN_ANSWER
 
 
-def due(run: JudgeRun) -> QuerySet[Verdict]:
-    now = timezone.now()
-    return run.verdicts.filter(state=State.PENDING).filter(
-        Q(not_before__isnull=True) | Q(not_before__lte=now)
+@dataclass(frozen=True)
+class Ended:
+    claimed: Claimed
+    candidate: Candidate
+    came: Outcome | CallFailed
+
+    @property
+    def exchanges(self) -> Sequence[Exchange]:
+        """Where nothing could be sent, that is told as well."""
+        if self.candidate.known is not None:
+            return ()
+        if isinstance(self.came, CallFailed) and not self.came.exchanges:
+            return (Exchange(reply=self.came.detail, failure=self.came.kind),)
+        return self.came.exchanges
+
+    @property
+    def failure(self) -> str:
+        return self.came.kind if isinstance(self.came, CallFailed) else self.came.reading.failure
+
+
+class AtOnce(Executor):
+    """For judges that wait for nobody: everything is done when it is handed in."""
+
+    def submit(self, fn, /, *args, **kwargs):
+        done: Future = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+
+@dataclass
+class Turn:
+    """One worker's time with one run."""
+
+    run: JudgeRun
+    client: Client
+    pool: Executor
+    calls: int
+    ending: Callable[[], bool]
+    ends: float | None = None
+    rubric: dict[str, DimensionText] = field(default_factory=dict)
+    candidates: deque[Candidate] = field(default_factory=deque)
+    in_flight: dict[Future, tuple[Claimed, Candidate]] = field(default_factory=dict)
+    ended: list[Ended] = field(default_factory=list)
+    empty_until: list[float] = field(default_factory=list)  # places that a rate limit keeps empty
+    in_a_row: Counter = field(default_factory=Counter)
+    was_answered: bool = False
+    is_dry: bool = False  # nothing is due
+    is_halted: bool = False
+    is_handed_over: bool = False
+    done: int = 0
+
+    def work(self) -> int:
+        """How many verdicts were worked on."""
+        try:
+            self._go_on()
+        except KeyboardInterrupt:  # what is under way is paid for
+            wait(self.in_flight)
+            self._collect()
+            self._record_and_claim(0)
+            raise
+        return self.done
+
+    def _go_on(self) -> None:
+        active = time.monotonic()
+        while True:
+            room = self._room() if self._may_go_on() else 0
+            if room:
+                self._look_for_candidates(room)
+            claimed = self._record_and_claim(room if self.candidates else 0)
+            self._ask(claimed)
+            if self.in_flight:
+                wait(self.in_flight, timeout=LOOK_AGAIN_SECONDS, return_when=FIRST_COMPLETED)
+            self._collect()
+            if claimed or self.in_flight or self.ended:
+                active = time.monotonic()
+            elif self.is_dry or not self._may_go_on() or not self._waits_for_a_place(active):
+                return
+
+    def _may_go_on(self) -> bool:
+        over = self.ends is not None and time.monotonic() >= self.ends
+        if over and self.in_flight and not self.is_handed_over:
+            self.is_handed_over = True
+            ring(self.run)  # so that another turn takes the places as they become free
+        return not (over or self.is_halted or self.ending())
+
+    def _room(self) -> int:
+        now = time.monotonic()
+        self.empty_until = [until for until in self.empty_until if until > now]
+        return max(0, self.calls - len(self.in_flight) - len(self.ended) - len(self.empty_until))
+
+    def _waits_for_a_place(self, since: float) -> bool:
+        """Others hold all places, a limit is reached, or a rate limit keeps the places empty."""
+        if stop_without_budget(self.run):
+            return False
+        if not self.empty_until and time.monotonic() - since > PATIENCE_SECONDS:
+            return False
+        time.sleep(LOOK_AGAIN_SECONDS)
+        return True
+
+    # What is asked next
+
+    def _look_for_candidates(self, room: int) -> None:
+        if len(self.candidates) >= room:
+            return
+        known = [candidate.verdict.pk for candidate in self.candidates]
+        found = due(self.run).exclude(pk__in=known).order_by("pk")
+        start = self._where_to_look()
+        rows = _with_material(found)[start : start + max(CANDIDATES, room)]
+        verdicts = list(rows) or (list(_with_material(found)[: max(CANDIDATES, room)]) if start else [])
+        self.candidates.extend(candidates_of(self.run, verdicts, self.rubric))
+        self.is_dry = not self.candidates
+
+    def _where_to_look(self) -> int:
+        """Several turns should seldom want the same rows."""
+        turns = -(-concurrency_of(self.run) // self.calls)
+        return CANDIDATES * random.randrange(turns) if turns > 1 else 0
+
+    # What came back, and the next claim, in one transaction
+
+    def _record_and_claim(self, room: int) -> list[tuple[Claimed, Candidate]]:
+        """Again and again while the database is away: an answer that was paid for is not given up."""
+        ended, deadline = self.ended, time.monotonic() + settings.JUDGE_LEASE_SECONDS
+        if not ended and not room:
+            return []
+        while True:
+            try:
+                with transaction.atomic():
+                    record(self.run, ended)
+                    claimed = self._claim(room)
+                break
+            except (OperationalError, InterfaceError):
+                if connection.in_atomic_block or time.monotonic() > deadline:
+                    raise
+                log.warning("judge run %s: the database is away, %s answers wait", self.run.pk, len(ended))
+                connection.close()
+                time.sleep(DATABASE_AGAIN_SECONDS)
+        self.ended = []
+        self._watch(ended)
+        return claimed
+
+    def _claim(self, room: int) -> list[tuple[Claimed, Candidate]]:
+        if not room:
+            return []
+        places = min(room, free_places(self.run, tokens_each=self.candidates[0].tokens))
+        wanted = {candidate.verdict.pk: candidate for candidate in list(self.candidates)[:places]}
+        if not wanted:
+            return []
+        claimed = claim_verdicts(run=self.run, verdicts=(one.verdict for one in wanted.values()))
+        self.is_halted = not claimed and not _is_running(self.run)
+        for _candidate in wanted:  # those that were not won are somebody else's
+            self.candidates.popleft()
+        return [(held, wanted[held.verdict.pk]) for held in claimed]
+
+    def _ask(self, claimed: list[tuple[Claimed, Candidate]]) -> None:
+        for held, candidate in claimed:
+            self.done += 1
+            if candidate.known is not None:
+                self.ended.append(Ended(held, candidate, candidate.known))
+            else:
+                asked = self.pool.submit(_ask, self.client, candidate)
+                self.in_flight[asked] = (held, candidate)
+
+    def _collect(self) -> None:
+        for asked in [asked for asked in self.in_flight if asked.done()]:
+            held, candidate = self.in_flight.pop(asked)
+            self.ended.append(Ended(held, candidate, asked.result()))
+
+    # When to stop
+
+    def _watch(self, ended: list[Ended]) -> None:
+        """A rate limit keeps its place empty for a while; a run that only fails is stopped."""
+        for one in ended:
+            if isinstance(one.came, Retryable) and one.failure == Verdict.Failure.RATE_LIMITED:
+                pause = min(one.came.retry_after or BACKOFF_SECONDS, LONGEST_PAUSE_SECONDS)
+                self.empty_until.append(time.monotonic() + pause)
+            if one.candidate.known is not None:
+                continue
+            if not one.failure:
+                self.was_answered = True
+                self.in_a_row.clear()
+                continue
+            self.in_a_row[one.failure] += 1
+            if self.in_a_row[one.failure] == IN_A_ROW.get(Verdict.Failure(one.failure)):
+                self._stop(one.failure, self.in_a_row[one.failure])
+        if ended and not self.was_answered and calls_somebody(self.run):
+            self._stop_if_nothing_was_ever_answered()
+
+    def _stop_if_nothing_was_ever_answered(self) -> None:
+        found = first_failures(self.run)
+        if "" in found:
+            self.was_answered = True
+        elif len(found) == 1:
+            [(kind, count)] = found.items()
+            if count >= FIRST_CALLS:
+                self._stop(kind, count)
+
+    def _stop(self, kind: str, count: int) -> None:
+        log.warning("judge run %s stops: %s calls in a row failed as %s", self.run.pk, count, kind)
+        halt(run=self.run, reason=JudgeRun.StopReason.BREAKER, detail=f"{kind}: {count}")
+        self.is_halted = True
+
+
+def _is_running(run: JudgeRun) -> bool:
+    return JudgeRun.objects.filter(pk=run.pk, state=JudgeRun.State.RUNNING).exists()
+
+
+def _ask(client: Client, candidate: Candidate) -> Outcome | CallFailed:
+    """In a thread of its own, without the database."""
+    assert candidate.prompt is not None
+    try:
+        return judge_target(client, candidate.prompt, timeout=settings.JUDGE_TIMEOUT_SECONDS)
+    except CallFailed as failed:
+        return failed
+    except Exception as error:
+        return _broken(error)
+
+
+def _broken(error: Exception) -> Permanent:
+    log.error("a verdict could not be judged", exc_info=error)
+    return Permanent(Verdict.Failure.INTERNAL, f"{type(error).__name__}: {error}")
+
+
+def _with_material(verdicts):
+    return verdicts.select_related("response__item", "claim", "passage").prefetch_related(
+        "response__passages"
     )
 
 
-def claim_verdict(*, run: JudgeRun, candidates: list[int]) -> Claimed | None:
-    """Take one due verdict by one conditional update; None when there is none, or the run was stopped.
+def candidates_of(
+    run: JudgeRun, verdicts: list[Verdict], rubric: dict[str, DimensionText]
+) -> list[Candidate]:
+    """What is to be asked about these, with the labels that the same request got before."""
+    candidates = [_candidate(verdict, rubric) for verdict in verdicts]
+    cached = _cached(run, candidates)
+    return [
+        Candidate(one.verdict, one.prompt, one.sha256, cached.get((one.sha256, one.verdict.run_index)))
+        if one.known is None
+        else one
+        for one in candidates
+    ]
 
-    `candidates` is the worker's own list of ids to try, refilled here; in random order, so that workers
-    seldom try the same row.
-    """
-    is_running = JudgeRun.objects.filter(pk=OuterRef("run_id"), state=JudgeRun.State.RUNNING)
-    while True:
-        if not candidates:
-            candidates += due(run).order_by("pk").values_list("pk", flat=True)[:CANDIDATES]
-            if not candidates:
-                return None
-            random.shuffle(candidates)
-        token, now = uuid4(), timezone.now()
-        taken = Verdict.objects.filter(Exists(is_running), pk=candidates.pop(), state=State.PENDING).update(
-            state=State.CLAIMED,
-            claim_token=token,
-            lease_until=now + timedelta(seconds=settings.JUDGE_LEASE_SECONDS),
-            attempts=F("attempts") + 1,
-            updated_at=now,
+
+def _candidate(verdict: Verdict, rubric: dict[str, DimensionText]) -> Candidate:
+    try:
+        prompt = prompt_of(verdict, rubric)
+        return Candidate(verdict, prompt, prompt.sha256)
+    except DatabaseError:
+        raise
+    except Exception as error:
+        return Candidate(verdict, None, known=_broken(error))
+
+
+def _cached(run: JudgeRun, candidates: Sequence[Candidate]) -> dict[tuple[str, int], Outcome]:
+    """Labels that the same requests got before, in this eval set. Nothing was spent on them this time."""
+    if not run.use_cache or not calls_somebody(run):
+        return {}
+    found = Verdict.objects.filter(
+        input_sha256__in={candidate.sha256 for candidate in candidates if candidate.sha256},
+        run__requested_fingerprint=run.requested_fingerprint,
+        run__version__evalset=run.version.evalset_id,
+        state=State.VALID,
+        from_cache=False,
+    )
+    return {
+        (verdict.input_sha256, verdict.run_index): Outcome(
+            reading=Reading(label=verdict.label),
+            raw_output=verdict.raw_output,
+            resolved_model=verdict.resolved_model,
+            effective_parameters=verdict.effective_parameters,
         )
-        if taken:
-            held = Verdict.objects.select_related("response__item", "claim").prefetch_related(
-                "response__passages"
-            )
-            return Claimed(verdict=held.get(claim_token=token), token=token)
-        if not JudgeRun.objects.filter(pk=run.pk, state=JudgeRun.State.RUNNING).exists():
-            return None
-
-
-def record_verdict(
-    *, claimed: Claimed, outcome: Outcome, input_sha256: str, from_cache: bool = False
-) -> bool:
-    """Write what came out, if the verdict is still held under the token; a late answer is dropped (False)."""
-    reading = outcome.reading
-    return _let_go(
-        claimed,
-        state=State.FAILED if reading.failure else State.VALID,
-        label=reading.label,
-        failure=reading.failure,
-        detail=storable(reading.detail),
-        raw_output=storable(outcome.raw_output),
-        resolved_model=storable(outcome.resolved_model)[:300],
-        effective_parameters=outcome.effective_parameters,
-        input_sha256=input_sha256,
-        from_cache=from_cache,
-        milliseconds=outcome.milliseconds,
-        **_spent(outcome),
-    )
-
-
-def _spent(outcome: Outcome) -> dict[str, Combinable]:
-    """A retried failure cost tokens too: they stay, and what the next answer cost is added."""
-    reported = {
-        "prompt_tokens": outcome.prompt_tokens,
-        "completion_tokens": outcome.completion_tokens,
+        for verdict in found.order_by("pk")
     }
-    return {name: Coalesce(F(name), 0) + tokens for name, tokens in reported.items() if tokens is not None}
 
 
-def record_failed_call(*, claimed: Claimed, failed: CallFailed, input_sha256: str = "") -> None:
-    """Put a verdict whose call failed back in line, or fail it for good.
+def record(run: JudgeRun, ended: list[Ended]) -> None:
+    """Write what came back, each verdict only if it is still ours, and every call."""
+    for one in sorted(ended, key=lambda one: one.claimed.verdict.pk):
+        sha256 = one.candidate.sha256
+        if isinstance(one.came, CallFailed):
+            record_failed_call(claimed=one.claimed, failed=one.came, input_sha256=sha256)
+        else:
+            record_verdict(
+                claimed=one.claimed,
+                outcome=one.came,
+                input_sha256=sha256,
+                from_cache=one.candidate.known is not None,
+            )
+    if ended and calls_somebody(run):
+        keep_calls(run=run, ended=[(one.claimed, one.exchanges) for one in ended])
 
-    A call without an answer never becomes a label, nor an answer that somebody reads.
+
+def first_failures(run: JudgeRun) -> dict[str, int]:
+    """Of the targets asked about since the latest start, how each one's latest call went; "" is an answer.
+
+    A rate limit passes, so a target counts only once it has been given up.
     """
-    attempts = claimed.verdict.attempts
-    detail = storable(failed.detail)
-    if not isinstance(failed, Retryable) or attempts >= settings.JUDGE_MAX_ATTEMPTS:
-        _let_go(claimed, state=State.FAILED, failure=failed.kind, detail=detail, input_sha256=input_sha256)
-        return
-    wait = max(failed.retry_after or 0.0, BACKOFF_SECONDS * 2 ** (attempts - 1) * random.uniform(1, 1.25))
-    wait = min(wait, LONGEST_WAIT_SECONDS)
-    _let_go(
-        claimed,
-        state=State.PENDING,
-        detail=f"{failed.kind}: {detail}",
-        not_before=timezone.now() + timedelta(seconds=wait),
-    )
+    latest = run.calls.filter(at__gte=run.resumed_at).values("verdict").annotate(last=Max("pk"))
+    calls = run.calls.filter(pk__in=latest.values("last"))
+    found = dict(calls.values_list("failure").annotate(n=Count("pk")))
+    if Verdict.Failure.RATE_LIMITED in found:
+        given_up = calls.filter(failure=Verdict.Failure.RATE_LIMITED, verdict__state=State.FAILED)
+        found[Verdict.Failure.RATE_LIMITED] = given_up.count()
+    return found
 
 
-def _let_go(claimed: Claimed, **values) -> bool:
-    return bool(
-        Verdict.objects.filter(pk=claimed.verdict.pk, state=State.CLAIMED, claim_token=claimed.token).update(
-            claim_token=None, lease_until=None, updated_at=timezone.now(), **values
-        )
-    )
-
-
-def storable(text: str) -> str:
-    """What every database takes: no NUL, no half surrogate, and not the 100 MB of a server gone mad."""
-    clean = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-    if len(clean) <= RAW_OUTPUT_CHARACTERS:
-        return clean
-    return f"{clean[:RAW_OUTPUT_CHARACTERS]}\n[{len(clean) - RAW_OUTPUT_CHARACTERS} more characters not kept]"
+def stop_without_budget(run: JudgeRun) -> bool:
+    """Stop a run whose budget allows no further call; what is under way ends and counts."""
+    if calls_left(run, under_way=under_way(run), tokens_each=1) != 0 or under_way(run):
+        return False
+    return halt(run=run, reason=JudgeRun.StopReason.BUDGET, detail=budget_in_words(run))
 
 
 def work_through(
     *,
     run_id: int,
+    calls: int = 1,
     seconds: float | None = None,
     ending: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Judge due verdicts one after the other until none is left, the run is stopped or the time is up.
+    """Judge due verdicts, several at a time, until none is left, the run is stopped or the time is up.
 
     Returns how many were worked on. Any number of workers may do this at once; one that is `ending` takes
     no more verdicts.
@@ -180,84 +418,27 @@ def work_through(
     run = JudgeRun.objects.select_related("judge", "version", "rubric_version").get(pk=run_id)
     if run.state != JudgeRun.State.RUNNING or run.rubric_version is None:
         return 0
-    ends = None if seconds is None else time.monotonic() + seconds
-    rubric = dimension_texts(run.rubric_version)
-    candidates: list[int] = []
-    done = rejected = 0
+    if run.judge.kind in computed.KINDS:
+        done = computed.compute(run=run)
+        finish_run(run=run)
+        return done
     client = client_of(run)
     try:
-        while (ends is None or time.monotonic() < ends) and not ending():
-            claimed = claim_verdict(run=run, candidates=candidates)
-            if claimed is None:
-                break
-            failed = _judge(run, claimed, client, rubric)
-            done += 1
-            rejected = rejected + 1 if failed and failed.kind in OF_EVERY_CALL else 0
-            if rejected >= REJECTED_IN_A_ROW:
-                log.warning("judge run %s stops: %s requests in a row were rejected", run.pk, rejected)
-                halt(run=run)
-            pause = _pause_after(failed)
-            if pause:
-                time.sleep(pause if ends is None else max(0.0, min(pause, ends - time.monotonic())))
+        with ThreadPoolExecutor(calls) if calls_somebody(run) else AtOnce() as pool:
+            turn = Turn(
+                run=run,
+                client=client,
+                pool=pool,
+                calls=calls if calls_somebody(run) else RULES_AT_ONCE,
+                ending=ending,
+                ends=None if seconds is None else time.monotonic() + seconds,
+                rubric=dimension_texts(run.rubric_version),
+            )
+            done = turn.work()
     finally:
         client.close()
     finish_run(run=run)
     return done
-
-
-def _pause_after(failed: CallFailed | None) -> float:
-    """A rate limit holds for the next verdict as well."""
-    if isinstance(failed, Retryable) and failed.kind == Verdict.Failure.RATE_LIMITED:
-        return min(failed.retry_after or BACKOFF_SECONDS, LONGEST_PAUSE_SECONDS)
-    return 0.0
-
-
-def _judge(run: JudgeRun, claimed: Claimed, client: Client, rubric: dict) -> CallFailed | None:
-    """Fill one verdict; what went wrong with the call, if anything did."""
-    sha256 = ""
-    try:
-        prompt = prompt_of(claimed.verdict, rubric)
-        sha256 = prompt.sha256
-        cached = _cached(run, claimed.verdict, sha256)
-        outcome = cached or judge_target(client, prompt, timeout=settings.JUDGE_TIMEOUT_SECONDS)
-    except DatabaseError:
-        raise
-    except CallFailed as failed:
-        record_failed_call(claimed=claimed, failed=failed, input_sha256=sha256)
-        return failed
-    except Exception as error:
-        log.exception("verdict %s could not be judged", claimed.verdict.pk)
-        broken = Permanent(Verdict.Failure.INTERNAL, f"{type(error).__name__}: {error}")
-        record_failed_call(claimed=claimed, failed=broken, input_sha256=sha256)
-        return broken
-    record_verdict(claimed=claimed, outcome=outcome, input_sha256=sha256, from_cache=cached is not None)
-    return None
-
-
-def _cached(run: JudgeRun, verdict: Verdict, input_sha256: str) -> Outcome | None:
-    """A label that the same request got before, in this eval set. Nothing was spent on it this time."""
-    if not run.use_cache or run.judge.kind != Judge.Kind.OPENAI:
-        return None
-    found = (
-        Verdict.objects.filter(
-            input_sha256=input_sha256,
-            run__requested_fingerprint=run.requested_fingerprint,
-            run__version__evalset=run.version.evalset_id,
-            run_index=verdict.run_index,
-            state=State.VALID,
-            from_cache=False,
-        )
-        .order_by("-pk")
-        .first()
-    )
-    if found is None:
-        return None
-    return Outcome(
-        reading=Reading(label=found.label),
-        raw_output=found.raw_output,
-        resolved_model=found.resolved_model,
-        effective_parameters=found.effective_parameters,
-    )
 
 
 def client_of(run: JudgeRun) -> Client:
@@ -287,9 +468,10 @@ def _api_key(judge: Judge) -> str:
 # Ends and bells
 
 
-def halt(*, run: JudgeRun) -> None:
-    """From here on nothing more is claimed."""
-    JudgeRun.objects.filter(pk=run.pk, state=JudgeRun.State.RUNNING).update(state=JudgeRun.State.STOPPED)
+def halt(*, run: JudgeRun, reason: JudgeRun.StopReason = JudgeRun.StopReason.ASKED, detail: str = "") -> bool:
+    """From here on nothing more is claimed. The first reason stays."""
+    running = JudgeRun.objects.filter(pk=run.pk, state=JudgeRun.State.RUNNING)
+    return bool(running.update(state=JudgeRun.State.STOPPED, stop_reason=reason, stop_detail=detail))
 
 
 def finish_run(*, run: JudgeRun) -> bool:
@@ -319,45 +501,32 @@ def ring(run: JudgeRun, *, bells: int = 1, expires: float | None = None) -> None
         log.warning("could not ring for judge run %s: %s", run.pk, error)
 
 
+def bells_for(calls: int) -> int:
+    return -(-calls // CALLS_OF_A_TURN)
+
+
 def answer_bell(*, run_id: int, ending: Callable[[], bool] = lambda: False) -> None:
     """One worker's turn with a run; rings again when the time is up before the work is."""
     run = JudgeRun.objects.select_related("judge").filter(pk=run_id, state=JudgeRun.State.RUNNING).first()
-    if run is None or _under_way(run) >= concurrency_of(run):
+    if run is None or not due(run).exists():
         return
-    work_through(run_id=run.pk, seconds=TURN_SECONDS, ending=ending)
-    if due(run).exists():
+    calls = min(concurrency_of(run), CALLS_OF_A_TURN)
+    done = work_through(run_id=run.pk, calls=calls, seconds=TURN_SECONDS, ending=ending)
+    if done and due(run).exists():
         ring(run)
-
-
-def _under_way(run: JudgeRun) -> int:
-    return run.verdicts.filter(state=State.CLAIMED, lease_until__gt=timezone.now()).count()
 
 
 def sweep() -> None:
     """Take back expired leases, complete what is done, and ring for every running run with something due."""
     give_back_expired()
     for run in JudgeRun.objects.filter(state=JudgeRun.State.RUNNING).select_related("judge"):
-        if finish_run(run=run):
+        if finish_run(run=run) or stop_without_budget(run):
             continue
-        bells = min(due(run).count(), concurrency_of(run) - _under_way(run))
+        bells = bells_for(min(due(run).count(), concurrency_of(run) - under_way(run)))
         if bells > 0:
             ring(run, bells=bells, expires=30)
     for run in JudgeRun.objects.filter(state=JudgeRun.State.STOPPED):
         finish_run(run=run)
-
-
-def give_back_expired() -> int:
-    """Whoever held these is gone. A row that loses its worker again and again is failed instead."""
-    now = timezone.now()
-    expired = Verdict.objects.filter(state=State.CLAIMED, lease_until__lt=now)
-    free = {"claim_token": None, "lease_until": None, "updated_at": now}
-    expired.filter(attempts__gte=LOST_LEASES_AT_MOST).update(
-        state=State.FAILED,
-        failure=Verdict.Failure.INTERNAL,
-        detail=f"the worker was lost {LOST_LEASES_AT_MOST} times",
-        **free,
-    )
-    return expired.update(state=State.PENDING, **free)
 
 
 def note_worker(*, name: str) -> None:

@@ -1,14 +1,13 @@
-import threading
 import time
 
 from django.core.management.base import CommandError
-from django.db import connections
 
+from calibration.leases import concurrency_of
 from calibration.management.reporting import ReportingCommand, version_named
-from calibration.models import Judge, JudgeRun
+from calibration.models import JudgeRun
 from calibration.queries import progress_of, worker_seen
 from calibration.services import Refused, judge_named, resume_run, run_inline, start_run
-from calibration.work import concurrency_of, sweep
+from calibration.work import sweep
 from evalsets.labels import LABELS
 
 POLL_SECONDS = 0.5
@@ -81,26 +80,7 @@ class Command(ReportingCommand):
     def _work_here(self, run):
         """As many calls at a time as the judge allows; what dead workers held comes back first."""
         sweep()
-        ending = threading.Event()
-        extra = concurrency_of(run) - 1 if run.judge.kind == Judge.Kind.OPENAI else 0
-        threads = [threading.Thread(target=_work, args=[run, ending]) for _ in range(extra)]
-        for thread in threads:
-            thread.start()
-        try:
-            run_inline(run=run)
-        except BaseException:  # Ctrl-C above all: the other threads end their calls and take no more
-            ending.set()
-            raise
-        finally:
-            for thread in threads:
-                thread.join()
-
-
-def _work(run, ending):
-    try:
-        run_inline(run=JudgeRun.objects.get(pk=run.pk), ending=ending.is_set)
-    finally:
-        connections.close_all()
+        run_inline(run=run, calls=concurrency_of(run))
 
 
 def _refuse_words_without_effect(options):

@@ -1,7 +1,7 @@
 import pytest
 from django.utils import timezone
 
-from calibration import work
+from calibration import leases, work
 from calibration.judges.prompts import DimensionText, LabelText, Prompt, Served, Target, build_prompt
 from calibration.services import add_judge
 from evalsets.labels import LABELS
@@ -111,6 +111,6 @@ def judge(version, server):
 @pytest.fixture
 def no_waiting(monkeypatch):
     """Back-offs of milliseconds."""
-    monkeypatch.setattr(work, "BACKOFF_SECONDS", 0.001)
-    monkeypatch.setattr(work, "LONGEST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(leases, "BACKOFF_SECONDS", 0.001)
+    monkeypatch.setattr(leases, "LONGEST_WAIT_SECONDS", 0.01)
     monkeypatch.setattr(work, "LONGEST_PAUSE_SECONDS", 0.01)

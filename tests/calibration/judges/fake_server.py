@@ -47,8 +47,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        behaviour = self.server.owner.next_behaviour(body, dict(self.headers))
-        getattr(self, f"be_{behaviour}")(body)
+        owner, came = self.server.owner, time.monotonic()
+        behaviour = owner.next_behaviour(body, dict(self.headers))
+        try:
+            getattr(self, f"be_{behaviour}")(body)
+        finally:
+            owner.spans.append((came, time.monotonic()))
 
     def log_message(self, *_args):
         pass
@@ -232,6 +236,7 @@ class FakeServer:
         self.released = threading.Event()
         self.requests = []
         self.headers = []
+        self.spans = []  # when each call came and when it was answered
         self._script = deque()
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", port), Handler)

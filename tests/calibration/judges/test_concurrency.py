@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from django.db import connections
 
-from calibration import services, work
-from calibration.models import JudgeRun, Verdict
+from calibration import leases, services, work
+from calibration.models import Endpoint, Judge, JudgeRun, Verdict
 from tests.calibration.judges.conftest import make_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,6 +45,43 @@ def test_workers_that_claim_the_same_rows_ask_about_each_target_once(judge, vers
     assert run.state == JudgeRun.State.COMPLETE
 
 
+def most_at_once(server):
+    """Of the calls that the server had at the same time."""
+    moments = sorted([(at, 1) for at, _ in server.spans] + [(at, -1) for _, at in server.spans])
+    now = most = 0
+    for _at, change in moments:
+        now += change
+        most = max(most, now)
+    return most
+
+
+def test_turns_of_several_workers_keep_to_the_concurrency_of_the_judge(judge, server, evalset):
+    Judge.objects.filter(pk=judge.pk).update(parameters={"concurrency": 6})
+    judge.refresh_from_db()
+    big = make_version(evalset, number=2, responses=20, claims=3)
+    run = services.start_run(judge=judge, version=big)
+    server.default, server.delay = "slow", 0.03
+    in_threads(3, lambda: work.work_through(run_id=run.pk, calls=4))
+    assert Counter(run.verdicts.values_list("state", flat=True)) == {"valid": 80}
+    assert server.calls == 80
+    assert 4 < most_at_once(server) <= 6
+
+
+def test_an_endpoints_limit_holds_for_all_runs_and_workers_together(judge, version, server, evalset):
+    other = services.add_judge(evalset=evalset, name="other", model="m", base_url=server.url)
+    runs = [services.start_run(judge=each, version=version, repeats=2) for each in (judge, other)]
+    assert runs[0].endpoint == runs[1].endpoint
+    Endpoint.objects.update(concurrency=2)
+    server.default, server.delay = "slow", 0.03
+    work_on = iter([run.pk for run in runs for _turn in range(2)])
+    in_threads(4, lambda: work.work_through(run_id=next(work_on), calls=4))
+    for run in runs:
+        services.run_inline(run=run)  # a turn leaves when it finds no place for a while
+        assert Counter(run.verdicts.values_list("state", flat=True)) == {"valid": 18}
+    assert server.calls == 36
+    assert most_at_once(server) == 2
+
+
 def test_one_row_that_everybody_wants_is_claimed_by_one(judge, version):
     run = services.start_run(judge=judge, version=version)
     row = run.verdicts.first()
@@ -53,9 +90,7 @@ def test_one_row_that_everybody_wants_is_claimed_by_one(judge, version):
 
     def claim():
         ready.wait(10)
-        claimed = work.claim_verdict(run=run, candidates=[row.pk])
-        if claimed:
-            won.append(claimed.token)
+        won.extend(claimed.token for claimed in leases.claim_verdicts(run=run, verdicts=[row]))
 
     in_threads(6, claim)
     row.refresh_from_db()

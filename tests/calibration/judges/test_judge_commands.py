@@ -1,13 +1,13 @@
 """`judge_run` and `add_judge`: the contract of their JSON, and one clear sentence for what cannot be done."""
 
 import io
+import itertools
 import json
-import time
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from calibration.management.commands import judge_run
+from calibration import work
 from calibration.models import Judge, JudgeRun, Verdict
 from calibration.services import start_run, stop_run
 from tests.calibration.judges.conftest import make_version
@@ -69,18 +69,14 @@ def test_judge_run_that_is_interrupted_ends_its_calls_and_takes_no_more(judge, v
     make_version(version.evalset, number=2, responses=30)
     server.default, server.delay = "slow", 0.05
 
-    def interrupted(*, run):
-        deadline = time.monotonic() + 20
-        while not server.calls and time.monotonic() < deadline:
-            time.sleep(0.01)
-        raise KeyboardInterrupt
+    wait, looks = work.wait, itertools.count(1)
 
-    work_on = judge_run.run_inline
-    monkeypatch.setattr(
-        judge_run,
-        "run_inline",
-        lambda **given: work_on(**given) if "ending" in given else interrupted(**given),
-    )
+    def interrupted(calls, **given):
+        if next(looks) == 3:
+            raise KeyboardInterrupt
+        return wait(calls, **given)
+
+    monkeypatch.setattr(work, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         call_command("judge_run", "roles@2", "--judge", "fake", "--wait", stderr=io.StringIO())
     run = JudgeRun.objects.get()

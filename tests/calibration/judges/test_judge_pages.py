@@ -233,6 +233,24 @@ def test_a_model_that_changed_under_its_name_is_warned_about(client, version, le
     assert "More than one model answered under this name" in page
 
 
+def test_a_run_that_stopped_by_itself_says_why(client, version, lead, run, server, monkeypatch):
+    monkeypatch.setattr(work, "FIRST_CALLS", 3)
+    server.default = "unauthorized"
+    run_inline(run=run)
+    client.force_login(lead)
+    page = client.get(path("judge_run", version, run.number)).content.decode()
+    assert "3 calls in a row failed alike (key missing or refused)" in page
+    assert "Incorrect API key provided" in page
+
+
+def test_a_run_without_budget_says_so(client, version, lead, run, server):
+    JudgeRun.objects.filter(pk=run.pk).update(budget_calls=2)
+    run_inline(run=run)
+    client.force_login(lead)
+    page = client.get(path("judge_run", version, run.number)).content.decode()
+    assert "The budget is used up (calls: 2 of 2)" in page
+
+
 def test_the_page_works_without_javascript(client, version, lead, run):
     client.force_login(lead)
     page = client.get(path("judge_run", version, run.number)).content.decode()

@@ -1,5 +1,6 @@
 """Starting runs, imported verdicts, and the life of a verdict row."""
 
+import json
 from collections import Counter
 from datetime import timedelta
 
@@ -8,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotate.services import imported_rubric, rubric_v1
-from calibration import services, work
+from calibration import leases, services, work
 from calibration.judges import prompts
 from calibration.judges.asking import Outcome
 from calibration.judges.parsing import Reading
@@ -112,7 +113,7 @@ def test_starting_rings_after_the_commit(judge, version, monkeypatch, django_cap
     with django_capture_on_commit_callbacks(execute=True):
         run = start_run(judge=judge, version=version)
         assert bells == []
-    assert len(bells) == work.DEFAULT_CONCURRENCY
+    assert len(bells) == 1  # one turn has place for all of them
     assert bells[0][0] == "calibration.tasks.judge_verdicts"
     assert bells[0][1]["args"] == [run.pk]
 
@@ -285,7 +286,7 @@ def test_transport_errors_end_in_a_failure_of_their_kind(judge, version, server,
 
 
 def test_a_rate_limit_holds_the_row_back_as_long_as_the_server_asks(judge, version, server, monkeypatch):
-    monkeypatch.setattr(work.time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(work, "LONGEST_PAUSE_SECONDS", 0.01)
     server.default, server.retry_after = "rate_limited", 120
     run = start_run(judge=judge, version=version)
     work.work_through(run_id=run.pk)
@@ -303,7 +304,7 @@ def test_an_answer_that_no_database_takes_is_stored_in_words_it_takes(judge, ver
 
 
 def test_an_endless_answer_is_cut_in_the_table_and_says_so():
-    stored = work.storable("x" * (work.RAW_OUTPUT_CHARACTERS + 5))
+    stored = leases.storable("x" * (leases.RAW_OUTPUT_CHARACTERS + 5))
     assert stored.endswith("[5 more characters not kept]")
 
 
@@ -314,35 +315,125 @@ def test_an_error_of_our_own_is_a_failure_and_no_label(judge, version, monkeypat
     assert "ZeroDivisionError" in run.verdicts.first().detail
 
 
-def test_a_run_stops_by_itself_when_everything_is_rejected(judge, evalset, server):
+@pytest.mark.parametrize(
+    ("behaviour", "kind", "words"),
+    [
+        ("unauthorized", "auth", "Incorrect API key provided"),
+        ("no_such_model", "rejected", "does not exist"),
+        ("out_of_credit", "budget", "exceeded your quota"),
+        ("closing", "transport", ""),
+        ("truncated", "truncated", "token limit"),
+        ("prose", "unparseable", "JSON"),
+    ],
+)
+def test_a_run_whose_first_calls_all_fail_alike_stops_by_itself(
+    judge, evalset, server, no_waiting, behaviour, kind, words
+):
     """A wrong key is not worth a thousand calls; what was not asked waits."""
     big = make_version(evalset, number=2, responses=10, claims=3)
-    server.default = "unauthorized"
+    server.default = behaviour
     run = run_inline(run=start_run(judge=judge, version=big))
-    assert run.state == JudgeRun.State.STOPPED
-    assert states_of(run) == {"failed": work.REJECTED_IN_A_ROW, "pending": 40 - work.REJECTED_IN_A_ROW}
-    [failed] = progress_of(run).failures
-    assert (failed.kind, failed.count) == ("auth", 20)
-    assert "Incorrect API key provided" in failed.latest
+    assert (run.state, run.stop_reason) == (JudgeRun.State.STOPPED, "breaker")
+    assert run.stop_detail == f"{kind}: {work.FIRST_CALLS}"
+    assert run.verdicts.filter(attempts__gt=0).count() == work.FIRST_CALLS
+    assert states_of(run)["pending"] >= 40 - work.FIRST_CALLS
+    for failed in progress_of(run).failures:
+        assert failed.kind == kind
+        assert words in failed.latest
     server.default = "good"
     services.resume_run(run=run, retry_failed=True)
     assert states_of(run_inline(run=run)) == {"valid": 40}
 
 
+def test_a_rate_limit_at_the_start_stops_a_run_only_once_ten_targets_are_given_up(
+    judge, evalset, server, no_waiting, settings
+):
+    big = make_version(evalset, number=2, responses=10, claims=3)
+    settings.JUDGE_MAX_ATTEMPTS = 3
+    server.script(*["rate_limited"] * 25)
+    run = run_inline(run=start_run(judge=judge, version=big))
+    assert states_of(run) == {"valid": 40}
+    server.default = "rate_limited"
+    run = run_inline(run=start_run(judge=judge, version=big, use_cache=False))
+    assert (run.stop_reason, run.stop_detail) == ("breaker", "rate_limited: 10")
+    assert kinds_of(run) == {"rate_limited": 10}
+
+
 def test_single_rejections_do_not_stop_a_run(judge, evalset, server):
     big = make_version(evalset, number=2, responses=10, claims=3)
-    server.script(*["no_such_model"] * 19, "good", *["no_such_model"] * 19)
+    server.script("good", *["no_such_model"] * 19, "good", *["no_such_model"] * 19)
     assert states_of(run_inline(run=start_run(judge=judge, version=big))) == {"failed": 38, "valid": 2}
+
+
+def test_a_key_that_is_withdrawn_stops_the_run(judge, evalset, server):
+    big = make_version(evalset, number=2, responses=10, claims=3)
+    server.script("good")
+    server.default = "unauthorized"
+    run = run_inline(run=start_run(judge=judge, version=big))
+    assert (run.stop_reason, run.stop_detail) == ("breaker", "auth: 20")
+    assert states_of(run) == {"valid": 1, "failed": 20, "pending": 19}
+
+
+def test_failures_that_differ_do_not_stop_a_run(judge, evalset, server):
+    big = make_version(evalset, number=2, responses=10, claims=3)
+    server.script(*["refusing", "truncated"] * 20)
+    run = run_inline(run=start_run(judge=judge, version=big))
+    assert run.state == JudgeRun.State.COMPLETE
+    assert kinds_of(run) == {"refused_to_judge": 20, "truncated": 20}
+
+
+def test_every_call_is_kept_with_its_request_and_its_reply(judge, version, server, no_waiting):
+    server.script("rate_limited", "prose", "good")
+    run = run_inline(run=start_run(judge=judge, version=version, dimensions=["abstention"]))
+    assert Counter(run.calls.values_list("failure", flat=True)) == {
+        "": 3,
+        "rate_limited": 1,
+        "unparseable": 1,
+    }
+    assert run.calls.count() == server.calls == 5
+    call = run.calls.filter(failure="").first()
+    assert json.loads(call.request)["model"] == "judge-alias"
+    assert json.loads(call.reply)["model"] == MODEL
+    assert (call.finish_reason, call.prompt_tokens, call.completion_tokens) == ("stop", 100, 10)
+
+
+def test_a_database_that_is_away_for_a_moment_loses_no_answer(judge, version, server, monkeypatch):
+    """Only where the turn owns its transaction; here an error of the first attempt stands for the restart."""
+    record, failures = work.record, iter([True, False])
+
+    def fails_once(run, ended):
+        if ended and next(failures, False):
+            raise work.OperationalError("the database system is shutting down")
+        record(run, ended)
+
+    monkeypatch.setattr(work, "record", fails_once)
+    monkeypatch.setattr(work, "connection", FakeConnection())
+    monkeypatch.setattr(work, "DATABASE_AGAIN_SECONDS", 0.01)
+    run = run_inline(run=start_run(judge=judge, version=version))
+    assert states_of(run) == {"valid": 9}
+    assert server.calls == 9
+
+
+class FakeConnection:
+    in_atomic_block = False
+
+    def close(self):
+        pass
 
 
 def test_a_worker_that_ends_finishes_its_call_and_takes_no_more(judge, version, server):
     run = start_run(judge=judge, version=version)
-    ending = iter([False, False, True])
-    assert work.work_through(run_id=run.pk, ending=lambda: next(ending)) == 2
+    assert work.work_through(run_id=run.pk, ending=lambda: server.calls >= 2) == 2
     assert states_of(run) == {"valid": 2, "pending": 7}
 
 
 # Claims, leases and late answers
+
+
+def claim_one(run, verdict=None):
+    """One verdict, as a worker takes it; None when there is none, or somebody else has it."""
+    claimed = leases.claim_verdicts(run=run, verdicts=[verdict] if verdict else leases.due(run)[:1])
+    return claimed[0] if claimed else None
 
 
 def outcome(label="supported"):
@@ -351,35 +442,35 @@ def outcome(label="supported"):
 
 def test_a_late_answer_is_dropped(judge, version, settings):
     run = start_run(judge=judge, version=version, dimensions=["grounding"])
-    slow = work.claim_verdict(run=run, candidates=[])
+    slow = claim_one(run)
     Verdict.objects.filter(pk=slow.verdict.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
     work.sweep()
-    quick = work.claim_verdict(run=run, candidates=[slow.verdict.pk])
+    quick = claim_one(run, slow.verdict)
     assert quick.verdict.pk == slow.verdict.pk
-    assert work.record_verdict(claimed=quick, outcome=outcome("supported"), input_sha256="a")
-    assert not work.record_verdict(claimed=slow, outcome=outcome("contradicted"), input_sha256="a")
+    assert leases.record_verdict(claimed=quick, outcome=outcome("supported"), input_sha256="a")
+    assert not leases.record_verdict(claimed=slow, outcome=outcome("contradicted"), input_sha256="a")
     assert Verdict.objects.get(pk=slow.verdict.pk).label == "supported"
 
 
 def test_an_answer_is_recorded_once(judge, version):
     run = start_run(judge=judge, version=version, dimensions=["grounding"])
-    claimed = work.claim_verdict(run=run, candidates=[])
-    assert work.record_verdict(claimed=claimed, outcome=outcome(), input_sha256="a")
-    assert not work.record_verdict(claimed=claimed, outcome=outcome("contradicted"), input_sha256="a")
+    claimed = claim_one(run)
+    assert leases.record_verdict(claimed=claimed, outcome=outcome(), input_sha256="a")
+    assert not leases.record_verdict(claimed=claimed, outcome=outcome("contradicted"), input_sha256="a")
 
 
 def test_a_claimed_verdict_is_not_claimed_again(judge, version):
     run = start_run(judge=judge, version=version)
-    first = work.claim_verdict(run=run, candidates=[])
-    other = work.claim_verdict(run=run, candidates=[first.verdict.pk])
-    assert other.verdict.pk != first.verdict.pk
+    first = claim_one(run)
+    assert claim_one(run, first.verdict) is None
+    assert claim_one(run).verdict.pk != first.verdict.pk
 
 
 def test_a_row_that_kills_its_worker_again_and_again_is_failed(judge, version):
     run = start_run(judge=judge, version=version)
-    claimed = work.claim_verdict(run=run, candidates=[])
+    claimed = claim_one(run)
     Verdict.objects.filter(pk=claimed.verdict.pk).update(
-        lease_until=timezone.now() - timedelta(seconds=1), attempts=work.LOST_LEASES_AT_MOST
+        lease_until=timezone.now() - timedelta(seconds=1), attempts=leases.LOST_LEASES_AT_MOST
     )
     work.sweep()
     assert kinds_of(run) == {"internal": 1}
@@ -404,12 +495,12 @@ def test_the_database_knows_that_a_failure_has_no_label(judge, version):
 
 def test_stop_claims_no_more_and_keeps_the_call_in_flight(judge, version, server):
     run = start_run(judge=judge, version=version, dimensions=["grounding"])
-    in_flight = work.claim_verdict(run=run, candidates=[])
+    in_flight = claim_one(run)
     services.stop_run(run=run)
     assert run.state == JudgeRun.State.STOPPED
-    assert work.claim_verdict(run=run, candidates=[]) is None
+    assert claim_one(run) is None
     assert work.work_through(run_id=run.pk) == 0
-    assert work.record_verdict(claimed=in_flight, outcome=outcome(), input_sha256="a")
+    assert leases.record_verdict(claimed=in_flight, outcome=outcome(), input_sha256="a")
     assert states_of(run) == {"valid": 1, "pending": 5}
     services.resume_run(run=run)
     run_inline(run=run)
@@ -462,10 +553,9 @@ def test_sweep_rings_only_for_what_is_due_and_leaves_room(judge, version, monkey
     bells = []
     monkeypatch.setattr(work.current_app, "send_task", lambda *args, **options: bells.append(options))
     run = start_run(judge=judge, version=version)
-    work.claim_verdict(run=run, candidates=[])
+    claim_one(run)
     work.sweep()
-    assert len(bells) == work.DEFAULT_CONCURRENCY - 1
-    assert {bell["expires"] for bell in bells} == {30}
+    assert [bell["expires"] for bell in bells] == [30]
     run.verdicts.update(not_before=timezone.now() + timedelta(minutes=1))
     bells.clear()
     work.sweep()
@@ -492,7 +582,7 @@ def test_a_bell_beyond_the_concurrency_is_not_answered(judge, version, server):
     Judge.objects.filter(pk=judge.pk).update(parameters={"concurrency": 1})
     judge.refresh_from_db()
     run = start_run(judge=judge, version=version)
-    work.claim_verdict(run=run, candidates=[])
+    claim_one(run)
     work.answer_bell(run_id=run.pk)
     assert server.calls == 0
 

@@ -1,0 +1,243 @@
+"""The life of a verdict row: pending, claimed under a lease, then valid or failed.
+
+Claiming and recording are conditional updates: whoever finds a row in another state, or held under another
+token, has lost it and drops what it has. What all workers together may ask of an endpoint is counted from the
+rows too, while the endpoint's own row is locked.
+"""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from calibration.judges.asking import Outcome
+from calibration.judges.clients import CallFailed, Exchange, Retryable
+from calibration.models import Call, Endpoint, Judge, JudgeRun, Verdict
+from calibration.spending import calls_left
+
+BACKOFF_SECONDS = 1.0  # doubled with every attempt
+LONGEST_WAIT_SECONDS = 600.0  # whatever a server asks for
+LOST_LEASES_AT_MOST = 10  # a row whose worker dies this often is what kills it
+RAW_OUTPUT_CHARACTERS = 20_000
+RAW_REQUEST_CHARACTERS = 200_000
+DEFAULT_CONCURRENCY = 4
+RULES_AT_ONCE = 64  # verdicts of a judge that calls nobody
+
+State = Verdict.State
+OPEN_STATES = (State.PENDING, State.CLAIMED)
+
+
+def calls_somebody(run: JudgeRun) -> bool:
+    return run.judge.kind == Judge.Kind.OPENAI
+
+
+def concurrency_of(run: JudgeRun) -> int:
+    if not calls_somebody(run):
+        return RULES_AT_ONCE
+    return int(run.judge.parameters.get("concurrency", DEFAULT_CONCURRENCY))
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A verdict that this worker holds until the lease ends."""
+
+    verdict: Verdict
+    token: UUID
+    attempts: int
+
+
+def due(run: JudgeRun) -> QuerySet[Verdict]:
+    now = timezone.now()
+    return run.verdicts.filter(state=State.PENDING).filter(
+        Q(not_before__isnull=True) | Q(not_before__lte=now)
+    )
+
+
+def under_way(run: JudgeRun) -> int:
+    return run.verdicts.filter(state=State.CLAIMED, lease_until__gt=timezone.now()).count()
+
+
+def claim_verdicts(*, run: JudgeRun, verdicts: Iterable[Verdict]) -> list[Claimed]:
+    """Take these by one conditional update, in the transaction that counted the free places.
+
+    Those that somebody else has taken are not among them; none of them are when the run was stopped.
+    """
+    wanted = {verdict.pk: verdict for verdict in verdicts}
+    token, now = uuid4(), timezone.now()
+    is_running = JudgeRun.objects.filter(pk=OuterRef("run_id"), state=JudgeRun.State.RUNNING)
+    Verdict.objects.filter(Exists(is_running), pk__in=wanted, state=State.PENDING).update(
+        state=State.CLAIMED,
+        claim_token=token,
+        lease_until=now + timedelta(seconds=settings.JUDGE_LEASE_SECONDS),
+        attempts=F("attempts") + 1,
+        updated_at=now,
+    )
+    won = Verdict.objects.filter(pk__in=wanted, claim_token=token).values_list("pk", "attempts")
+    return [Claimed(verdict=wanted[pk], token=token, attempts=attempts) for pk, attempts in won]
+
+
+def free_places(run: JudgeRun, *, tokens_each: int = 0) -> int:
+    """How many calls may begin now: by the judge, by its endpoint's limits, and by the run's budget."""
+    endpoint = _locked_endpoint(run)
+    held = under_way(run)
+    places = [concurrency_of(run) - held]
+    if endpoint is not None and endpoint.concurrency is not None:
+        places.append(endpoint.concurrency - _held_at(endpoint))
+    if endpoint is not None and endpoint.tokens_per_minute is not None:
+        places.append(_left_this_minute(endpoint, tokens_each))
+    allowed = calls_left(run, under_way=held, tokens_each=tokens_each)
+    if allowed is not None:
+        places.append(allowed)
+    return max(0, min(places))
+
+
+def _locked_endpoint(run: JudgeRun) -> Endpoint | None:
+    """Held to the end of the transaction, so that two workers do not count the same free place."""
+    if run.endpoint_id is None:
+        return None
+    return Endpoint.objects.select_for_update().get(pk=run.endpoint_id)
+
+
+def _held_at(endpoint: Endpoint) -> int:
+    return Verdict.objects.filter(
+        run__endpoint=endpoint, state=State.CLAIMED, lease_until__gt=timezone.now()
+    ).count()
+
+
+def _left_this_minute(endpoint: Endpoint, tokens_each: int) -> int:
+    assert endpoint.tokens_per_minute is not None
+    lately = Call.objects.filter(
+        run__endpoint=endpoint, at__gte=timezone.now() - timedelta(minutes=1)
+    ).aggregate(
+        prompt=Sum("prompt_tokens", default=0),
+        completion=Sum("completion_tokens", default=0),
+    )
+    used, held = lately["prompt"] + lately["completion"], _held_at(endpoint)
+    if used == held == 0:
+        return 1  # a single call may be larger than the limit; it must not wait for ever
+    return (endpoint.tokens_per_minute - used) // max(1, tokens_each) - held
+
+
+def record_verdict(
+    *, claimed: Claimed, outcome: Outcome, input_sha256: str, from_cache: bool = False
+) -> bool:
+    """Write what came out, if the verdict is still held under the token; a late answer is dropped (False)."""
+    reading = outcome.reading
+    return _let_go(
+        claimed,
+        state=State.FAILED if reading.failure else State.VALID,
+        label=reading.label,
+        failure=reading.failure,
+        detail=storable(reading.detail),
+        raw_output=storable(outcome.raw_output),
+        resolved_model=storable(outcome.resolved_model)[:300],
+        effective_parameters=outcome.effective_parameters,
+        input_sha256=input_sha256,
+        from_cache=from_cache,
+        milliseconds=outcome.milliseconds,
+        **_cost(outcome.prompt_tokens, outcome.completion_tokens),
+    )
+
+
+def _cost(prompt_tokens: int | None, completion_tokens: int | None) -> dict[str, Combinable]:
+    """A retried failure cost tokens too: they stay, and what the next answer cost is added."""
+    reported = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
+    return {name: Coalesce(F(name), 0) + tokens for name, tokens in reported.items() if tokens is not None}
+
+
+def record_failed_call(*, claimed: Claimed, failed: CallFailed, input_sha256: str = "") -> bool:
+    """Put a verdict whose call failed back in line, or fail it for good.
+
+    A call without an answer never becomes a label, nor an answer that somebody reads.
+    """
+    detail = storable(failed.detail)
+    cost = _cost(
+        _sum(exchange.prompt_tokens for exchange in failed.exchanges),
+        _sum(exchange.completion_tokens for exchange in failed.exchanges),
+    )
+    if not isinstance(failed, Retryable) or claimed.attempts >= settings.JUDGE_MAX_ATTEMPTS:
+        return _let_go(
+            claimed,
+            state=State.FAILED,
+            failure=failed.kind,
+            detail=detail,
+            input_sha256=input_sha256,
+            **cost,
+        )
+    return _let_go(
+        claimed,
+        state=State.PENDING,
+        detail=f"{failed.kind}: {detail}",
+        not_before=timezone.now() + timedelta(seconds=wait_after(failed, claimed.attempts)),
+        **cost,
+    )
+
+
+def wait_after(failed: Retryable, attempts: int) -> float:
+    """At least what the server asks for, and longer each time; jittered, lest all come back at once."""
+    wait = max(failed.retry_after or 0.0, BACKOFF_SECONDS * 2 ** (attempts - 1))
+    return min(wait * random.uniform(1, 1.25), LONGEST_WAIT_SECONDS)
+
+
+def keep_calls(*, run: JudgeRun, ended: Sequence[tuple[Claimed, Sequence[Exchange]]]) -> None:
+    """What was sent and what came back, one row a request; also of an answer that came too late."""
+    now = timezone.now()
+    Call.objects.bulk_create(
+        Call(
+            run=run,
+            verdict=claimed.verdict,
+            at=now,
+            failure=exchange.failure,
+            finish_reason=storable(exchange.finish_reason)[:50],
+            request=storable(exchange.request, RAW_REQUEST_CHARACTERS),
+            reply=storable(exchange.reply),
+            prompt_tokens=exchange.prompt_tokens,
+            completion_tokens=exchange.completion_tokens,
+            reasoning_tokens=exchange.reasoning_tokens,
+            milliseconds=exchange.milliseconds,
+        )
+        for claimed, exchanges in ended
+        for exchange in exchanges
+    )
+
+
+def _let_go(claimed: Claimed, **values: object) -> bool:
+    return bool(
+        Verdict.objects.filter(pk=claimed.verdict.pk, state=State.CLAIMED, claim_token=claimed.token).update(
+            claim_token=None, lease_until=None, updated_at=timezone.now(), **values
+        )
+    )
+
+
+def give_back_expired() -> int:
+    """Whoever held these is gone. A row that loses its worker again and again is failed instead."""
+    now = timezone.now()
+    expired = Verdict.objects.filter(state=State.CLAIMED, lease_until__lt=now)
+    free = {"claim_token": None, "lease_until": None, "updated_at": now}
+    expired.filter(attempts__gte=LOST_LEASES_AT_MOST).update(
+        state=State.FAILED,
+        failure=Verdict.Failure.INTERNAL,
+        detail=f"the worker was lost {LOST_LEASES_AT_MOST} times",
+        **free,
+    )
+    return expired.update(state=State.PENDING, **free)
+
+
+def storable(text: str, characters: int = RAW_OUTPUT_CHARACTERS) -> str:
+    """What every database takes: no NUL, no half surrogate, and not the 100 MB of a server gone mad."""
+    clean = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    if len(clean) <= characters:
+        return clean
+    return f"{clean[:characters]}\n[{len(clean) - characters} more characters not kept]"
+
+
+def _sum(numbers) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None

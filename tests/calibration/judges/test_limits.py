@@ -1,0 +1,131 @@
+"""Budgets of a run and limits of an endpoint: how many calls may begin, and when a run stops."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+
+from calibration import leases, services, work
+from calibration.models import Call, Endpoint, Judge, JudgeRun
+from calibration.queries import progress_of
+from calibration.services import Refused, resume_run, run_inline, start_run
+from calibration.spending import Budget, cost_of
+
+pytestmark = pytest.mark.django_db
+PRICES = {"prompt": "2.50", "completion": "10", "currency": "USD"}
+
+
+@pytest.fixture
+def priced(judge):
+    Judge.objects.filter(pk=judge.pk).update(prices=PRICES)
+    judge.refresh_from_db()
+    return judge
+
+
+def pending(run):
+    return run.verdicts.filter(state="pending").count()
+
+
+def test_cost_is_tokens_times_the_price_of_a_million():
+    assert cost_of(1_000_000, 0, PRICES) == Decimal("2.50")
+    assert cost_of(100, 10, PRICES) == Decimal("0.00035")
+    assert cost_of(100, 10, {}) is None
+
+
+def test_a_budget_of_calls_stops_the_run_with_the_reason(judge, version, server):
+    run = run_inline(run=start_run(judge=judge, version=version, budget=Budget(calls=4)), calls=3)
+    assert (run.state, run.stop_reason, run.stop_detail) == ("stopped", "budget", "calls: 4 of 4")
+    assert server.calls == 4
+    assert pending(run) == 5
+
+
+def test_a_budget_of_tokens_stops_the_run(judge, version, server):
+    """Each call takes 110 tokens: after three the next one would not fit, and nothing is left over."""
+    run = run_inline(run=start_run(judge=judge, version=version, budget=Budget(tokens=330)), calls=2)
+    assert (run.stop_reason, run.stop_detail) == ("budget", "tokens: 330 of 330")
+    assert server.calls == 3
+
+
+def test_a_budget_of_money_stops_the_run(priced, version, server):
+    """100 tokens in and 10 out cost 0.00035 USD (2.50 and 10 USD a million)."""
+    run = start_run(judge=priced, version=version, budget=Budget(money=Decimal("0.0014")))
+    run = run_inline(run=run)
+    assert (run.stop_reason, run.stop_detail) == ("budget", "USD: 0.0014 of 0.0014")
+    assert server.calls == 4
+    assert progress_of(run).cost == Decimal("0.0014")
+
+
+def test_failed_calls_count_for_the_budget(judge, version, server, no_waiting):
+    server.default = "server_error"
+    run = run_inline(run=start_run(judge=judge, version=version, budget=Budget(calls=5)))
+    assert (server.calls, run.stop_reason) == (5, "budget")
+
+
+def test_a_larger_budget_lets_the_run_go_on(judge, version, server):
+    run = run_inline(run=start_run(judge=judge, version=version, budget=Budget(calls=4)))
+    with pytest.raises(Refused, match="larger"):
+        resume_run(run=run)
+    run.refresh_from_db()
+    assert run.state == JudgeRun.State.STOPPED
+    resume_run(run=run, budget=Budget(calls=100))
+    run = run_inline(run=run)
+    assert (run.state, run.stop_reason, server.calls) == ("complete", "", 9)
+
+
+def test_money_without_prices_is_refused(judge, version):
+    with pytest.raises(Refused, match="prices"):
+        start_run(judge=judge, version=version, budget=Budget(money=Decimal(1)))
+
+
+def test_the_price_of_a_run_is_that_of_its_start(priced, version, server):
+    run = start_run(judge=priced, version=version)
+    Judge.objects.filter(pk=priced.pk).update(prices={**PRICES, "prompt": "100"})
+    assert progress_of(run_inline(run=run)).cost == Decimal("0.00315")  # nine times 0.00035
+
+
+def test_tokens_of_the_last_minute_leave_room_for_so_many_calls(judge, version):
+    run = start_run(judge=judge, version=version)
+    Judge.objects.filter(pk=judge.pk).update(parameters={"concurrency": 50})
+    run.judge.refresh_from_db()
+    Endpoint.objects.update(tokens_per_minute=1000)
+
+    def used(tokens, seconds_ago):
+        Call.objects.create(
+            run=run,
+            verdict=run.verdicts.first(),
+            at=timezone.now() - timedelta(seconds=seconds_ago),
+            prompt_tokens=tokens,
+        )
+
+    assert leases.free_places(run, tokens_each=100) == 1  # nothing is known of this minute: one call at least
+    used(5000, 61)
+    assert leases.free_places(run, tokens_each=100) == 1
+    used(400, 30)
+    assert leases.free_places(run, tokens_each=100) == 6
+    leases.claim_verdicts(run=run, verdicts=run.verdicts.all()[:2])
+    assert leases.free_places(run, tokens_each=100) == 4
+    used(600, 1)
+    assert leases.free_places(run, tokens_each=100) == 0
+
+
+def test_a_turn_that_finds_no_place_leaves_the_rows_alone(judge, version, server, monkeypatch):
+    monkeypatch.setattr(work, "PATIENCE_SECONDS", 0.01)
+    run = start_run(judge=judge, version=version)
+    Endpoint.objects.update(concurrency=0)
+    assert work.work_through(run_id=run.pk, calls=4) == 0
+    assert (server.calls, pending(run)) == (0, 9)
+
+
+def test_sweep_stops_a_run_whose_budget_is_used_up(judge, version):
+    run = start_run(judge=judge, version=version, budget=Budget(calls=1))
+    Call.objects.create(run=run, verdict=run.verdicts.first(), at=timezone.now())
+    work.sweep()
+    run.refresh_from_db()
+    assert (run.state, run.stop_reason) == ("stopped", "budget")
+
+
+def test_a_stop_by_hand_is_told_from_one_by_itself(judge, version):
+    run = start_run(judge=judge, version=version)
+    services.stop_run(run=run)
+    assert run.stop_reason == "asked"
