@@ -2,6 +2,7 @@
 
 from django.contrib import messages
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -56,7 +57,8 @@ def mark(request, slug, number, sample_number, position):
         services.mark_claim(audited=audited, claim=claim, mark=form.cleaned_data["mark"])
     except services.Refused as refused:
         return _page(request, audited, trouble=str(refused))
-    return redirect("annotate:audited", slug, number, sample_number, position)
+    place = reverse("annotate:audited", args=[slug, number, sample_number, position])
+    return redirect(f"{place}#now")
 
 
 @require_POST

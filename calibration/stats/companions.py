@@ -1,7 +1,7 @@
 """Numbers that belong beside a rate: how often it answers, at what length, from how good a decomposition."""
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -196,9 +196,9 @@ def extraction_error(
     Returns
     -------
     ExtractionError
-        The shares in [0, 1] have the interval of `clustered_rate`, the mean one by t over items. All are
-        undefined (``not_audited``) while no response was audited; the shares are also undefined
-        (``zero_denominator``) where none of the audited responses has a claim.
+        The shares in [0, 1] have the interval of `clustered_rate`, the mean one by t over items,
+        never below 0. All are undefined (``not_audited``) while no response was audited; the shares are also
+        undefined (``zero_denominator``) where none of the audited responses has a claim.
 
     References
     ----------
@@ -243,6 +243,8 @@ def extraction_error(
         percentage=False,
         undefined=nothing,
     )
+    if mean.low is not None and mean.low < 0:
+        mean = replace(mean, low=0.0)
     return ExtractionError(
         error=share(faults, "Extraction error", "extraction-error-error"),
         by_fault={

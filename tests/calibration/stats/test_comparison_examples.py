@@ -336,6 +336,8 @@ def test_extraction_error_has_the_clustered_interval_and_its_faults_add_up():
     assert (result.error.low, result.error.high) == pytest.approx((0.064185, 0.387559), abs=1e-6)
     assert sum(number.numerator for number in result.by_fault.values()) == result.error.numerator == 15
     assert result.missed_per_response.value == 0.25
+    assert result.missed_per_response.low == 0.0  # 0.25 - 2.201 * 0.25 is below what a count can be
+    assert result.missed_per_response.high == pytest.approx(0.25 + 2.200985 * 0.25, abs=1e-5)
 
 
 def test_extraction_that_nobody_looked_at_is_undefined_and_says_so():
