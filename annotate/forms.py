@@ -222,11 +222,49 @@ class SecondLookForm(forms.Form):
         self.fields["people"].queryset = graders_among_members(round.version.evalset)
 
 
+class ResponsesForm(forms.Form):
+    """Which responses of a round: `?state=&grader=`, the grader by number; both optional."""
+
+    state = forms.ChoiceField(
+        required=False,
+        label=_("Show"),
+        choices=[
+            ("", _("all")),
+            ("untouched", _("finished by nobody")),
+            ("waiting", _("waiting for a grader")),
+            ("complete", _("finished by everybody")),
+            ("skipped", _("skipped for now")),
+        ],
+    )
+    grader = forms.ModelChoiceField(
+        Grader.objects.none(),
+        required=False,
+        label=_("Grader"),
+        to_field_name="number",
+        empty_label=_("everybody"),
+    )
+
+    def __init__(self, *args, round, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.fields["grader"].queryset = Grader.objects.filter(assignments__round=round).distinct()
+
+
 class ReassignForm(forms.Form):
-    grader = forms.ModelChoiceField(Grader.objects.none(), label=_("Unfinished responses of"))
-    to = forms.ModelChoiceField(get_user_model().objects.none(), label=_("Hand over to"))
+    """From whom to whom; who is not named is everybody else in the round, evenly."""
+
+    EVENLY = _("everybody else, evenly")
+
+    grader = forms.ModelChoiceField(
+        Grader.objects.none(), required=False, empty_label=EVENLY, label=_("Unfinished responses of")
+    )
+    to = forms.ModelChoiceField(
+        get_user_model().objects.none(), required=False, empty_label=EVENLY, label=_("Hand over to")
+    )
     at_most = forms.IntegerField(
-        min_value=1, max_value=2**31 - 1, required=False, label=_("At most (empty: all of them)")
+        min_value=1,
+        max_value=2**31 - 1,
+        required=False,
+        label=_("At most (empty: all of them, or an even share)"),
     )
 
     def __init__(self, *args, round, **kwargs):
@@ -235,6 +273,12 @@ class ReassignForm(forms.Form):
             assignments__round=round, assignments__state="pending"
         ).distinct()
         self.fields["to"].queryset = graders_among_members(round.version.evalset)
+
+    def clean(self):
+        data = super().clean()
+        if not self.errors and not data["grader"] and not data["to"]:
+            raise forms.ValidationError(_("Name who hands over, who takes over, or both."))
+        return data
 
 
 class DrawAuditForm(forms.Form):

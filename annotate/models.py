@@ -231,6 +231,10 @@ class Round(models.Model):
     def __str__(self):
         return f"{self.version} round {self.number}"
 
+    @property
+    def share_percent(self):
+        return None if self.overlap_share is None else f"{100 * self.overlap_share:g}"
+
 
 class SecondLookTarget(models.Model):
     """A target drawn for a second look; the rest of its response is not asked again."""

@@ -117,6 +117,17 @@ def plan(
     return made
 
 
+def to_take(left: Mapping[G, int], own: int) -> dict[G, int]:
+    """How many each gives up, so that a newcomer who has `own` has as much left as they."""
+    left, taken = dict(left), dict.fromkeys(left, 0)
+    while left and max(left.values()) > own + 1:
+        giver = max(left, key=lambda grader: left[grader])
+        left[giver] -= 1
+        taken[giver] += 1
+        own += 1
+    return taken
+
+
 def _check(responses: Sequence, graders: Sequence, graders_each: int | None) -> None:
     if not graders:
         raise ValueError("a plan needs at least one grader")

@@ -7,8 +7,10 @@ from calibration.views import (
     gold,
     judges,
     method,
+    panels,
     rates,
     report,
+    second_look,
     trust,
 )
 
@@ -27,7 +29,12 @@ urlpatterns = [
     path(f"{VERSION}/trust/", trust.trust, name="trust"),
     path(f"{VERSION}/trust/thresholds/", trust.change_thresholds, name="change_thresholds"),
     path(f"{VERSION}/trust/design/", trust.change_design, name="change_design"),
+    path(
+        f"{VERSION}/agreement/second-looks/<int:round_number>/", second_look.second_look, name="second_look"
+    ),
     path(f"{VERSION}/judges/", judges.judges, name="judges"),
+    path(f"{VERSION}/judges/panels/new/", panels.new_panel, name="new_panel"),
+    path(f"{VERSION}/judges/baselines/", panels.run_baselines, name="run_baselines"),
     path(f"{VERSION}/judges/new/", judges.new_judge, name="new_judge"),
     path(f"{VERSION}/judges/confirm/", judges.confirm_judge_run, name="confirm_judge_run"),
     path(f"{VERSION}/judges/start/", judges.start_judge_run, name="start_judge_run"),

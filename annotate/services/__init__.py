@@ -19,6 +19,8 @@ from annotate.services.rounds import (
     reassign,
     reassign_unfinished,
     resume_round,
+    share_with,
+    spread,
 )
 from annotate.services.rubric_tasks import dismiss_rubric_task, note_for_rubric, restore_rubric_task
 from annotate.services.rubrics import (
@@ -69,8 +71,10 @@ __all__ = [
     "revoke",
     "rubric_v1",
     "second_look_rubric",
+    "share_with",
     "skip",
     "split_claim",
+    "spread",
     "take_back",
     "unflag",
     "write_rubric_version",

@@ -47,11 +47,11 @@ def _passages_in(runs: list[SystemRun]) -> dict[int, int]:
 def _citations_in(runs: list[SystemRun]) -> dict[int, int]:
     served: dict[int, set[str]] = defaultdict(set)
     passages = Passage.objects.filter(response__run__in=runs).order_by()
-    for response, passage in passages.values_list("response", "passage_id").iterator(BATCH):
+    for response, passage in passages.values_list("response_id", "passage_id").iterator(BATCH):
         served[response].add(passage)
     claims = Claim.objects.filter(response__run__in=runs, parent__isnull=True).order_by()
     cited: Counter[int] = Counter()
-    for response, cites in claims.values_list("response", "source_ids").iterator(BATCH):
+    for response, cites in claims.values_list("response_id", "source_ids").iterator(BATCH):
         cited[response] += len(served[response].intersection(cites))
     return cited
 

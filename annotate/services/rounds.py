@@ -3,7 +3,7 @@
 import secrets
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Count, Max, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -15,6 +15,7 @@ from annotate.models import (
     Round,
     Unblinding,
 )
+from annotate.planning import to_take
 from annotate.services.targets import Action, Conflict, Refused, lock_assignments, round_for_labels
 from evalsets.access import GRADER, has_role
 from evalsets.models import EvalSetVersion
@@ -119,18 +120,79 @@ def reassign(*, assignment: Assignment, to: Grader) -> Assignment:
 def reassign_unfinished(
     *, round: Round, grader: Grader, to: Grader, at_most: int | None = None
 ) -> tuple[int, int]:
-    """Hand over what is unfinished, from the end of the queue; how many moved, and how many could not.
+    """Hand over what is unfinished, from the end of the queue; how many moved, and how many could not."""
+    moved = _hand_over(_unfinished(round, grader), to, at_most)
+    return moved, _unfinished(round, grader).count()
 
-    One transaction a response: the grader may be labelling at this moment.
+
+def share_with(*, round: Round, to: Grader, at_most: int | None = None) -> tuple[int, int]:
+    """Take from everybody, so that this grader has as much left as they; how many moved, how many are left.
+
+    What a grader has begun stays with them.
     """
-    unfinished = Assignment.objects.filter(round=round, grader=grader, state=Assignment.State.PENDING)
-    taken = Assignment.objects.filter(round=round, grader=to).values("response")
-    movable = unfinished.exclude(response__in=taken).order_by("-skips", "-order")
+    pending = _pending_per_grader(round)
     moved = 0
-    for assignment in movable.select_related("round", "response")[:at_most]:
-        try:
-            reassign(assignment=assignment, to=to)
-        except Conflict:
-            continue
-        moved += 1
-    return moved, unfinished.count()
+    for giver, n in to_take(pending, pending.pop(to, 0)).items():
+        n = n if at_most is None else min(n, at_most - moved)
+        begun = Annotation.objects.filter(round=round, grader=giver).values("response")
+        moved += _hand_over(_unfinished(round, giver).exclude(response__in=begun), to, n)
+    return moved, _unfinished(round, to).count()
+
+
+def spread(*, round: Round, grader: Grader, at_most: int | None = None) -> tuple[int, int]:
+    """Deal what is unfinished to the others of the round, who have least to do first."""
+    loads = _pending_per_grader(round)
+    loads.pop(grader, None)
+    moved = 0
+    for assignment in _unfinished(round, grader).select_related("round", "response")[:at_most]:
+        for other in sorted(loads, key=lambda other: (loads[other], other.number)):
+            if _can_take(assignment, other):
+                loads[other] += 1
+                moved += 1
+                break
+    return moved, _unfinished(round, grader).count()
+
+
+def _pending_per_grader(round: Round) -> dict[Grader, int]:
+    """Of everybody in the round with a log-in."""
+    graders = Grader.objects.filter(assignments__round=round, person__isnull=False).order_by("number")
+    pending = Q(assignments__round=round, assignments__state=Assignment.State.PENDING)
+    counted = graders.distinct().annotate(n_pending=Count("assignments", filter=pending, distinct=True))
+    return {grader: grader.n_pending for grader in counted}
+
+
+def _unfinished(round: Round, grader: Grader):
+    """From the end of the queue."""
+    pending = Assignment.objects.filter(round=round, grader=grader, state=Assignment.State.PENDING)
+    return pending.order_by("-skips", "-order")
+
+
+def _hand_over(unfinished, to: Grader, at_most: int | None) -> int:
+    """One transaction a response: the grader may be labelling at this moment."""
+    moved = 0
+    for assignment in unfinished.select_related("round", "response"):
+        if moved == at_most:
+            break
+        moved += _moves(assignment, to)
+    return moved
+
+
+def _can_take(assignment: Assignment, to: Grader) -> bool:
+    """As `_moves`; who may not take anything over, such as a lead who has seen the labels, is passed by."""
+    try:
+        return _moves(assignment, to)
+    except Refused:
+        return False
+
+
+def _moves(assignment: Assignment, to: Grader) -> bool:
+    """Whether it could be handed over; who grades a response already cannot have it twice."""
+    if Assignment.objects.filter(
+        round=assignment.round_id, response=assignment.response_id, grader=to
+    ).exists():
+        return False
+    try:
+        reassign(assignment=assignment, to=to)
+    except Conflict:
+        return False
+    return True

@@ -2,16 +2,27 @@
 
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import Prefetch, prefetch_related_objects
+from django.http import Http404
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotate import services
 from annotate.access import labels_of, unfinished_rounds
-from annotate.forms import OpenRoundForm, ReassignForm
-from annotate.models import ClaimSplit, Flag, Round
-from annotate.queries import left_out_of, progress_per_grader, rounds_of
+from annotate.forms import OpenRoundForm, ReassignForm, ResponsesForm
+from annotate.models import Assignment, ClaimSplit, Round
+from annotate.progress import (
+    left_out_of,
+    progress_of_round,
+    progress_per_grader,
+    remarks_of,
+    responses_in,
+    rounds_of,
+    with_subjects,
+)
 from evalsets.access import version_of
 from evalsets.queries import stratum_names
 
@@ -96,24 +107,54 @@ def _open(version, form, person) -> Round:
 @require_safe
 def round(request, slug, number, round_number):
     version = labels_of(request.user, slug, number)
-    round = get_object_or_404(Round, version=version, number=round_number)
+    round = _round_of(version, round_number)
     return _round_page(request, version, round, ReassignForm(round=round))
 
 
+def _round_of(version, number) -> Round:
+    rounds = Round.objects.select_related("rubric_version__rubric", "second_look_of", "version__evalset")
+    return get_object_or_404(rounds, version=version, number=number)
+
+
 def _round_page(request, version, round, form, status=200):
-    flags = Flag.objects.filter(round=round).select_related("claim", "response__item").order_by("-updated_at")
+    remarks = Paginator(remarks_of(round), PER_PAGE).get_page(request.GET.get("page"))
     splits = ClaimSplit.objects.filter(round=round, state=ClaimSplit.State.PROPOSED).select_related("claim")
     context = {
         "version": version,
         "round": round,
-        "progress": progress_per_grader(round),
+        "graders": progress_per_grader(round),
+        "progress": progress_of_round(round),
         "left_out": left_out_of(round),
-        "flags": Paginator(flags, PER_PAGE).get_page(request.GET.get("page")),
+        "page_obj": remarks,
+        "remarks": with_subjects(remarks),
         "splits": splits.order_by("pk")[:PER_PAGE],
         "n_splits": splits.count(),
+        "second_looks": round.second_looks.order_by("number"),
+        "n_drawn": round.drawn.count(),
         "form": form,
     }
     return render(request, "annotate/round.html", context, status=status)
+
+
+@require_safe
+def round_responses(request, slug, number, round_number):
+    version = labels_of(request.user, slug, number)
+    round = _round_of(version, round_number)
+    form = ResponsesForm(request.GET, round=round)
+    if not form.is_valid():
+        raise Http404
+    found = responses_in(round, **form.cleaned_data)
+    page = Paginator(found.select_related("item", "run__system"), PER_PAGE).get_page(request.GET.get("page"))
+    of_round = Assignment.objects.filter(round=round).select_related("grader").order_by("grader__number")
+    prefetch_related_objects(page.object_list, Prefetch("assignments", of_round, to_attr="of_round"))
+    context = {
+        "version": version,
+        "round": round,
+        "form": form,
+        "page_obj": page,
+        "query": urlencode({name: request.GET.get(name, "") for name in form.fields}),
+    }
+    return render(request, "annotate/round_responses.html", context)
 
 
 MOVES = {
@@ -148,7 +189,7 @@ def move_round(request, slug, number, round_number):
 @require_POST
 def reassign(request, slug, number, round_number):
     version = labels_of(request.user, slug, number)
-    round = get_object_or_404(Round, version=version, number=round_number)
+    round = _round_of(version, round_number)
     form = ReassignForm(request.POST, round=round)
     if not form.is_valid():
         return _round_page(request, version, round, form, status=400)
@@ -158,10 +199,17 @@ def reassign(request, slug, number, round_number):
         form.add_error(None, str(refused))
         return _round_page(request, version, round, form, status=400)
     said = ngettext("%(n)s response handed over", "%(n)s responses handed over", moved) % {"n": moved}
-    messages.success(request, _("%(said)s; %(left)s stay.") % {"said": said, "left": left})
+    whom = form.cleaned_data["grader"] or form.cleaned_data["to"]
+    messages.success(
+        request, _("%(said)s; %(name)s has %(left)s left.") % {"said": said, "left": left, "name": whom}
+    )
     return redirect("annotate:round", slug, number, round_number)
 
 
 def _hand_over(round, grader, to, at_most) -> tuple[int, int]:
+    if to is None:
+        return services.spread(round=round, grader=grader, at_most=at_most)
     taker = services.ensure_grader(evalset=round.version.evalset, name=to.get_username(), person=to)
+    if grader is None:
+        return services.share_with(round=round, to=taker, at_most=at_most)
     return services.reassign_unfinished(round=round, grader=grader, to=taker, at_most=at_most)

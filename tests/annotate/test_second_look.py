@@ -263,7 +263,8 @@ def shown_labels(answer):
     """Labels that the page shows as given: pressed buttons and what stands in the lists of the graded."""
     page = BeautifulSoup(answer.content, "html.parser")
     pressed = page.select("[aria-pressed=true][name=label]")
-    return [tag["value"] for tag in pressed] + [tag.get_text(strip=True) for tag in page.select(".said")]
+    listed = [tag.get_text(strip=True) for tag in page.select(".said")]
+    return [tag["value"] for tag in pressed] + [label for label in listed if label]
 
 
 def test_same_grader_finds_no_trace_of_the_first_label(graded, client, grader_a):
@@ -276,11 +277,12 @@ def test_same_grader_finds_no_trace_of_the_first_label(graded, client, grader_a)
 def test_first_round_is_closed_to_who_looks_again_until_done(graded, client, grader_a, grader_b):
     second = draw(graded, grader_a, n=4)
     first = reverse("annotate:grade", args=[graded.pk])
+    own = Assignment.objects.filter(round=graded, grader__person=grader_a).first()
     client.force_login(grader_a)
     for answer in (
         client.get(first),
         client.post(reverse("annotate:take_back", args=[graded.pk])),
-        client.post(reverse("annotate:label", args=[graded.pk])),
+        client.post(reverse("annotate:label", args=[graded.pk]), {"assignment": own.pk, "label": "REFUSED"}),
     ):
         assert answer.status_code == 403
         assert "without your first labels in view" in answer.content.decode()
