@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Q
 
 from annotate import keys
 from annotate.access import (
@@ -29,7 +29,6 @@ from annotate.models import (
     Round,
 )
 from evalsets.labels import LABELS
-from evalsets.models import Response
 
 
 def work_of(person):
@@ -424,73 +423,3 @@ def recent_labels(round: Round, grader: Grader, limit: int = 10) -> list[Annotat
 # The lead's pages
 
 RUSHED = 2000  # milliseconds; a label given faster is marked for the lead
-
-
-@dataclass(frozen=True)
-class GraderProgress:
-    grader: Grader
-    done: int
-    total: int
-    labels: int
-    rushed: int
-    keeps_waiting: int  # own unfinished responses that somebody else has finished
-
-    @property
-    def pending(self) -> int:
-        return self.total - self.done
-
-
-def rounds_of(version) -> list[Round]:
-    """With `total` and `done` assignments, `n_responses` assigned and the graders' number."""
-    done = Q(assignments__state=Assignment.State.DONE)
-    return list(
-        version.rounds.annotate(
-            total=Count("assignments", distinct=True),
-            done=Count("assignments", filter=done, distinct=True),
-            n_responses=Count("assignments__response", distinct=True),
-            n_graders=Count("assignments__grader", distinct=True),
-        )
-        .select_related("rubric_version__rubric")
-        .order_by("-number")
-    )
-
-
-def progress_per_grader(round: Round) -> list[GraderProgress]:
-    """Everybody with an assignment or a label in the round; constant queries."""
-    pending = Q(state=Assignment.State.PENDING)
-    finished_by_another = Exists(
-        Assignment.objects.filter(
-            round=round, response=OuterRef("response"), state=Assignment.State.DONE
-        ).exclude(grader=OuterRef("grader"))
-    )
-    work = {
-        row["grader"]: row
-        for row in Assignment.objects.filter(round=round)
-        .annotate(awaited=finished_by_another)
-        .values("grader")
-        .annotate(
-            total=Count("pk"),
-            done=Count("pk", filter=~pending),
-            keeps_waiting=Count("pk", filter=pending & Q(awaited=True)),
-        )
-    }
-    said = {
-        row["grader"]: row
-        for row in Annotation.objects.filter(round=round)
-        .values("grader")
-        .annotate(labels=Count("pk"), rushed=Count("pk", filter=Q(milliseconds__lt=RUSHED)))
-    }
-    nothing = {"total": 0, "done": 0, "keeps_waiting": 0, "labels": 0, "rushed": 0}
-    made = []
-    for grader in Grader.objects.filter(pk__in=work.keys() | said.keys()).order_by("number"):
-        row = nothing | work.get(grader.pk, {}) | said.get(grader.pk, {})
-        made.append(GraderProgress(**{**row, "grader": grader}))
-    return made
-
-
-def left_out_of(round: Round) -> int:
-    """Responses of the round's runs that nobody is to grade, because there is nothing to label."""
-    if round.kind == Round.Kind.IMPORTED:
-        return 0
-    assigned = Assignment.objects.filter(round=round).values("response").distinct().count()
-    return Response.objects.filter(run__in=round.runs.all()).count() - assigned
