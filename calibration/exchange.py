@@ -23,6 +23,7 @@ from evalsets.access import LEAD
 from evalsets.importing import Findings, ImportRefused, Limits, Problem, read_labels
 from evalsets.importing.records import ITEM_FIELDS, LabelRecord
 from evalsets.importing.validate import restored
+from evalsets.labels import LABELS
 from evalsets.models import Claim, EvalSet, EvalSetVersion, Item, Response, SystemRun
 from evalsets.queries import counts, whole_material
 from evalsets.text import is_blank
@@ -410,8 +411,14 @@ class Export:
     def _labels(self, responses: list[Response]) -> dict[tuple[int, int | None], tuple[dict, dict]]:
         """(response, claim or None) to the labels by grader's and by judge's name."""
         found: dict[tuple[int, int | None], tuple[dict, dict]] = defaultdict(lambda: ({}, {}))
+        optional = Annotation.objects.filter(response__in=responses).exclude(dimension__in=LABELS).count()
+        if optional:
+            self._left_out[
+                "labels of optional dimensions were left out: the native file holds grounding and abstention,"
+                " the gold export all of them"
+            ] += optional
         annotations = (
-            Annotation.objects.filter(response__in=responses)
+            Annotation.objects.filter(response__in=responses, dimension__in=LABELS)
             .select_related("grader", "round", "claim")
             .order_by("round__number")
         )
@@ -421,7 +428,7 @@ class Export:
                 found, 0, row, row.grader.name, "annotations", "labels of a later round for the same target"
             )
         verdicts = (
-            Verdict.objects.filter(response__in=responses, state=Verdict.State.VALID)
+            Verdict.objects.filter(response__in=responses, state=Verdict.State.VALID, dimension__in=LABELS)
             .select_related("run__judge", "claim")
             .order_by("-run__number", "run_index")
         )

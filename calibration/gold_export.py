@@ -13,13 +13,14 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotate.asking import CITATION, CLAIM, PASSAGE
 from annotate.models import Adjudication, Annotation, Assignment, Flag, GoldLabel, Grader, Round
 from calibration import goldfile
 from calibration.measures import Figures
@@ -30,7 +31,7 @@ from calibration.reports import dimensions_judged, standing
 from calibration.sightings import first_seen, had_seen
 from calibration.table import Table
 from evalsets.labels import LABELS
-from evalsets.models import Claim, EvalSetVersion, Response, SystemRun
+from evalsets.models import Claim, EvalSetVersion, Passage, Response, SystemRun
 
 AT_ONCE = 200  # responses in memory at a time
 
@@ -47,8 +48,9 @@ def export_gold(*, version: EvalSetVersion, round: Round, out: Path) -> Figures:
         )
     out.mkdir(parents=True, exist_ok=True)
     (out / goldfile.PARQUET).unlink(missing_ok=True)
-    tables = {name: table_of(version=version, round=round, dimension=name) for name in LABELS}
-    graded = [name for name in dimensions_of(round) if name in LABELS]
+    graded = dimensions_of(round)
+    names = dict.fromkeys((*LABELS, *graded))  # a fixed dimension that nobody graded is listed as such
+    tables = {name: table_of(version=version, round=round, dimension=name) for name in names}
     people = _People(round)
     unresolved = _write_records(_Records(version, round, tables, graded, people), out)
     pseudonymous = {name: goldfile.renamed(table, people.by_name) for name, table in tables.items()}
@@ -82,7 +84,7 @@ def zipped_gold(*, version: EvalSetVersion, round: Round) -> IO[bytes]:
 
 
 def _write_records(rows: "_Records", out: Path) -> dict[str, dict[str, int]]:
-    reasons: dict[str, Counter[str]] = {dimension: Counter() for dimension in LABELS}
+    reasons: dict[str, Counter[str]] = {dimension: Counter() for dimension in rows.tables}
     with ExitStack() as files:
         gold = files.enter_context((out / goldfile.GOLD).open("wb"))
         unresolved = files.enter_context((out / goldfile.UNRESOLVED).open("wb"))
@@ -124,13 +126,8 @@ class _Records:
         graded: list[str],
         people: _People,
     ):
-        self.version, self.round, self.graded, self.people = version, round, graded, people
-        self.reasons = {
-            (dimension, target): _reason(reason, dimension, graded)
-            for dimension, table in tables.items()
-            if table.gold is not None
-            for target, reason in zip(table.targets.target.tolist(), table.gold.reasons(), strict=True)
-        }
+        self.version, self.round, self.tables, self.people = version, round, tables, people
+        self.facts = {name: _facts(table, name in graded, people) for name, table in tables.items()}
         self.responses = list(dict.fromkeys(tables["abstention"].targets.response.tolist()))
 
     def __iter__(self) -> Iterator[goldfile.Row]:
@@ -146,24 +143,25 @@ class _Records:
                 yield from self._of_response(found[pk], said)
 
     def _of_response(self, response: Response, said: "_Said") -> Iterator[goldfile.Row]:
-        context = [_passage(passage) for passage in response.passages.all()]
+        passages = {passage.pk: passage for passage in response.passages.all()}
+        context = [_passage(passage) for passage in passages.values()]
         claims = {claim.pk: claim for claim in response.claims.all()}
-        for claim in claims.values():
-            yield self._row(response, claim, "grounding", context, said, claims)
-        yield self._row(response, None, "abstention", context, said, claims)
+        for dimension, facts in self.facts.items():
+            kind = self.tables[dimension].targets.unit
+            for key, fact in facts.get(response.pk, {}).items():
+                about = _About(response, key, kind, claims, passages)
+                yield self._row(about, (dimension, key), fact, context, said)
 
     def _row(
         self,
-        response: Response,
-        claim: Claim | None,
-        dimension: str,
+        about: "_About",
+        key: tuple[str, Any],
+        fact: "_Fact",
         context: list[Figures],
         said: "_Said",
-        claims: dict[int, Claim],
     ) -> goldfile.Row:
-        key = (dimension, claim.pk if claim else response.pk)
-        gold, reason = said.gold.get(key), self.reasons[key]
-        item, run = response.item, response.run
+        response, claim, passage = about.response, about.claim, about.passage
+        gold, item, run = said.gold.get(key), response.item, response.run
         row: goldfile.Row = {
             "evalset": self.version.evalset.slug,
             "version": self.version.number,
@@ -172,12 +170,13 @@ class _Records:
             "system_run": run.number,
             "system_run_hash": run.content_hash,
             "sample": response.sample,
-            "split": {"of": claims[claim.parent_id].claim_id} if claim and claim.parent_id else None,
+            "split": {"of": about.parent.claim_id} if about.parent else None,
             "flag": said.flags.get(key, []),
             "item_id": item.item_id,
             "response_id": response.response_id,
             "claim_id": claim.claim_id if claim else None,
-            "dimension": dimension,
+            "passage": {"id": passage.passage_id, "rank": passage.rank} if passage else None,
+            "dimension": key[0],
             "label": gold.label if gold else None,
             "source": gold.source if gold else None,
             "annotations": said.annotations.get(key, []),
@@ -192,18 +191,57 @@ class _Records:
             "claim": claim.text if claim else None,
             "context": context,
             "assigned": said.assigned(response.pk),
+            "not_asked": fact.not_asked,
             "decision": claim.decision if claim else None,
         }
-        if reason:
-            row |= {"reason": reason, "empty": response.is_empty}
+        if fact.reason:
+            row |= {"reason": fact.reason, "empty": fact.is_empty}
             return {name: row[name] for name in goldfile.UNRESOLVED_FIELDS}
         row["target_sha256"] = goldfile.target_hash(row)
         return {name: row[name] for name in goldfile.FIELDS}
 
 
-def _reason(reason: str, dimension: str, graded: list[str]) -> str:
-    """Why a target has no gold; "" where it has."""
-    return "not_graded" if reason == "not_labelled" and dimension not in graded else reason
+class _About:
+    """The claim and the passage that a target names, by what its dimension is asked of."""
+
+    def __init__(
+        self,
+        response: Response,
+        key: Any,
+        kind: str,
+        claims: dict[int, Claim],
+        passages: dict[int, Passage],
+    ):
+        claim_id, passage_id = key if kind == CITATION else (key, key)
+        self.response = response
+        self.claim = claims[claim_id] if kind in (CLAIM, CITATION) else None
+        self.passage = passages[passage_id] if kind in (PASSAGE, CITATION) else None
+        self.parent = claims.get(self.claim.parent_id) if self.claim and self.claim.parent_id else None
+
+
+class _Fact(NamedTuple):
+    """What the table knows of a target that its rows do not tell."""
+
+    reason: str  # why it has no gold; "" where it has
+    not_asked: list[str]  # whom it was not put to: a condition was not met, or it was not drawn
+    is_empty: bool
+
+
+def _facts(table: Table, is_graded: bool, people: _People) -> dict[int, dict[Any, _Fact]]:
+    """By response, and there by target."""
+    assert table.gold is not None
+    not_asked: dict[int, list[str]] = {}
+    for column in table.graders:
+        for row, reason in enumerate(column.reasons()):
+            if reason == "not_asked":
+                not_asked.setdefault(row, []).append(people.by_name[column.name])
+    found: dict[int, dict[Any, _Fact]] = {}
+    targets = table.targets
+    columns = (targets.response.tolist(), targets.keys(), table.gold.reasons(), targets.empty.tolist())
+    for row, (response, key, reason, empty) in enumerate(zip(*columns, strict=True)):
+        reason = "not_graded" if reason == "not_labelled" and not is_graded else reason
+        found.setdefault(response, {})[key] = _Fact(reason, not_asked.get(row, []), empty)
+    return found
 
 
 class _Said:
@@ -217,7 +255,7 @@ class _Said:
         self.gold = {
             _key(gold): gold for gold in GoldLabel.objects.filter(**about).select_related("adjudication")
         }
-        self.annotations: dict[tuple[str, int], list[Figures]] = {}
+        self.annotations: dict[tuple[str, Any], list[Figures]] = {}
         for annotation in Annotation.objects.filter(**about).order_by("grader__number"):
             self.annotations.setdefault(_key(annotation), []).append(
                 {
@@ -227,7 +265,7 @@ class _Said:
                     "at": utc(annotation.updated_at),
                 }
             )
-        self.flags: dict[tuple[str, int], list[Figures]] = {}
+        self.flags: dict[tuple[str, Any], list[Figures]] = {}
         for flag in Flag.objects.filter(**about).order_by("pk"):
             key = ("grounding", flag.claim_id) if flag.claim_id else ("abstention", flag.response_id)
             self.flags.setdefault(key, []).append(
@@ -255,8 +293,10 @@ class _Said:
         }
 
 
-def _key(row: Any) -> tuple[str, int]:
-    return (row.dimension, row.claim_id or row.response_id)
+def _key(row: Any) -> tuple[str, Any]:
+    if row.claim_id and row.passage_id:
+        return row.dimension, (row.claim_id, row.passage_id)
+    return row.dimension, row.claim_id or row.passage_id or row.response_id
 
 
 def _passage(passage: Any) -> Figures:
@@ -314,7 +354,9 @@ def _manifest(version: EvalSetVersion, round: Round, graded: list[str]) -> Figur
             "sha256": rubric.sha256,
             "decisions": rubric.decisions,
             "reference_based": rubric.reference_based,
-            "dimensions": list(rubric.dimensions.values("name", "target", "question", "labels")),
+            "dimensions": list(
+                rubric.dimensions.values("name", "target", "question", "asked_when", "labels")
+            ),
         },
         "systems": [
             {
@@ -361,7 +403,7 @@ def _judge(judge: Judge, version: EvalSetVersion) -> Figures:
 
 def gold_overview(*, version: EvalSetVersion, round: Round) -> Figures:
     """What the gold set of a round holds and what is missing, before anything is written."""
-    graded = [name for name in dimensions_of(round) if name in LABELS]
+    graded = dimensions_of(round)
     tables = {name: table_of(version=version, round=round, dimension=name).leaves() for name in graded}
     return {
         "dimensions": [

@@ -35,7 +35,6 @@ FIELDS = (
     "item_id",
     "response_id",
     "claim_id",
-    "passage",
     "dimension",
     "label",
     "source",
@@ -51,6 +50,7 @@ FIELDS = (
     "response",
     "claim",
     "context",
+    "passage",
     "assigned",
     "not_asked",
     "decision",
@@ -90,7 +90,7 @@ Row = dict[str, Any]
 
 
 def target_hash(row: Mapping[str, Any]) -> str:
-    """What the label is about: question, response, claim, the passages as served, and which of them if one."""
+    """What the label is about: question, response, claim, the passages as served, and which one of them."""
     about = {name: row[name] for name in ("question", "response", "claim", "context")}
     return fingerprint(about | ({"passage": row["passage"]} if row["passage"] else {}))
 
@@ -159,7 +159,7 @@ class _Frame:
 
 @dataclass(frozen=True)
 class OptionalDimension:
-    """A dimension whose labels are data of its rubric version: what it is asked of, and its labels in order."""
+    """A dimension whose labels are data of its rubric version: what it is asked of, its labels in order."""
 
     target: str
     labels: tuple[str, ...]

@@ -51,9 +51,10 @@ def _differences(folder: Path) -> tuple[list[Difference], list[str]]:
         *_compared("manifest_sha256", manifest.get("manifest_sha256"), goldfile.manifest_hash(manifest)),
         *_file_differences(folder, manifest["files"]),
     ]
-    gold = _rows(folder / goldfile.GOLD, goldfile.FIELDS)
-    unresolved = _rows(folder / goldfile.UNRESOLVED, goldfile.UNRESOLVED_FIELDS)
-    found += _record_differences(gold, unresolved, manifest)
+    labels = _labels(manifest)
+    gold = _rows(folder / goldfile.GOLD, goldfile.FIELDS, labels)
+    unresolved = _rows(folder / goldfile.UNRESOLVED, goldfile.UNRESOLVED_FIELDS, labels)
+    found += _record_differences(gold, unresolved, manifest, labels)
     found += _csv_differences(folder / goldfile.CSV, gold)
     found += _figure_differences(gold, unresolved, manifest)
     return found, list(manifest.get("quoted", ()))
@@ -62,7 +63,7 @@ def _differences(folder: Path) -> tuple[list[Difference], list[str]]:
 def _manifest(path: Path) -> Figures:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        wanted = ("files", "graded", "systems", "unresolved", *FIGURES)
+        wanted = ("files", "graded", "rubric", "systems", "unresolved", *FIGURES)
         missing = [name for name in wanted if name not in manifest]
     except (OSError, ValueError, TypeError) as error:
         raise Unreadable(f"{path.name}: {error}") from error
@@ -71,12 +72,26 @@ def _manifest(path: Path) -> Figures:
     return manifest
 
 
-def _rows(path: Path, fields: tuple[str, ...]) -> list[Row]:
+def _optional(manifest: Figures) -> dict[str, goldfile.OptionalDimension]:
+    """The optional dimensions that are in the files."""
+    try:
+        found = goldfile.optional_dimensions(manifest["rubric"])
+    except (KeyError, TypeError) as error:
+        raise Unreadable(f"{goldfile.MANIFEST}: rubric: {error!r}") from error
+    return {name: dimension for name, dimension in found.items() if name in manifest["graded"]}
+
+
+def _labels(manifest: Figures) -> dict[str, tuple[str, ...]]:
+    """The labels of every dimension in the files, the fixed ones first."""
+    return LABELS | {name: dimension.labels for name, dimension in _optional(manifest).items()}
+
+
+def _rows(path: Path, fields: tuple[str, ...], labels: dict[str, tuple[str, ...]]) -> list[Row]:
     rows = []
     try:
         for number, row in enumerate(goldfile.records(path), 1):
             missing = [name for name in fields if name not in row]
-            if missing or row["dimension"] not in LABELS:
+            if missing or row["dimension"] not in labels:
                 raise Unreadable(f"{path.name}, line {number}: {', '.join(missing) or 'unknown dimension'}")
             rows.append(row)
     except (OSError, ValueError, TypeError) as error:
@@ -119,17 +134,21 @@ def _file_differences(folder: Path, recorded: Figures) -> list[Difference]:
     return found
 
 
-def _record_differences(gold: list[Row], unresolved: list[Row], manifest: Figures) -> list[Difference]:
+def _record_differences(
+    gold: list[Row], unresolved: list[Row], manifest: Figures, labels: dict[str, tuple[str, ...]]
+) -> list[Difference]:
     found = []
-    seen = Counter((row["response_id"], row["claim_id"], row["dimension"]) for row in (*gold, *unresolved))
+    seen = Counter(_target(row) for row in (*gold, *unresolved))
     for target, times in seen.items():
         if times > 1:
             found += _compared(f"records of {target}", 1, times)
     for row in gold:
         where = f"gold of {row['response_id']} {row['claim_id'] or ''} {row['dimension']}"
+        where += f" of passage {row['passage']['rank']}" if row["passage"] else ""
         found += _compared(f"{where}: target_sha256", row["target_sha256"], goldfile.target_hash(row))
-        found += _compared(f"{where}: its source agrees with its labels", True, _is_consistent(row))
-    reasons: dict[str, Counter[str]] = {dimension: Counter() for dimension in LABELS}
+        consistent = _is_consistent(row, labels[row["dimension"]])
+        found += _compared(f"{where}: its source agrees with its labels", True, consistent)
+    reasons: dict[str, Counter[str]] = {dimension: Counter() for dimension in labels}
     for row in unresolved:
         reasons[row["dimension"]][row["reason"]] += 1
     return found + _compared(
@@ -137,9 +156,14 @@ def _record_differences(gold: list[Row], unresolved: list[Row], manifest: Figure
     )
 
 
-def _is_consistent(row: Row) -> bool:
+def _target(row: Row) -> tuple[Any, ...]:
+    rank = row["passage"]["rank"] if row["passage"] else None
+    return row["response_id"], row["claim_id"], rank, row["dimension"]
+
+
+def _is_consistent(row: Row, known: tuple[str, ...]) -> bool:
     labels = [annotation["label"] for annotation in row["annotations"]]
-    if row["label"] not in LABELS[row["dimension"]]:
+    if row["label"] not in known:
         return False
     if row["source"] == "adjudicated":
         return row["adjudication"] is not None
@@ -169,7 +193,7 @@ def _csv_differences(path: Path, gold: list[Row]) -> list[Difference]:
 def _figure_differences(gold: list[Row], unresolved: list[Row], manifest: Figures) -> list[Difference]:
     rows = [goldfile.lean(row) for row in (*gold, *unresolved)]
     try:
-        tables = goldfile.tables_of(rows, manifest["systems"])
+        tables = goldfile.tables_of(rows, manifest["systems"], _optional(manifest))
         figures = goldfile.figures_of(tables, graded=manifest["graded"], unit=manifest["rates"]["unit"])
     except (KeyError, ValueError, TypeError) as error:
         raise Unreadable(f"the figures cannot be computed from the records: {error}") from error

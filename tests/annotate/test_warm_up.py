@@ -38,6 +38,11 @@ def page_of(round):
     return reverse("annotate:warm_up", args=[round.pk])
 
 
+def asked_part(client, url) -> str:
+    """The page without the rubric, whose decisions say some things in the same words."""
+    return html.unescape(client.get(url).content.decode()).partition('<dialog id="rubric"')[0]
+
+
 def label_once(client, round, person):
     response = response_of(round, 6)
     own = response.assignments.get(grader=grader_of(round, person))
@@ -112,13 +117,13 @@ def test_label_is_refused_with_409_until_the_warm_up_is_done(client, warm_round,
 def test_warm_up_walks_all_cases_and_explains_each(client, warm_round, grader_a):
     client.force_login(grader_a)
     for number, case in enumerate(cases_of(warm_round), start=1):
-        page = html.unescape(client.get(page_of(warm_round)).content.decode())
+        page = asked_part(client, page_of(warm_round))
         assert f"Warm-up case {number} of" in page
         assert case.explanation not in page
         label = case.label if number % 2 else other_label(warm_round, case)
         answer = client.post(page_of(warm_round), {"case": case.pk, "label": label})
         assert answer.url == f"{page_of(warm_round)}?case={case.pk}"
-        page = html.unescape(client.get(answer.url).content.decode())
+        page = asked_part(client, answer.url)
         assert case.explanation in page
         assert ("<strong>Right</strong>" in page) is bool(number % 2)
         assert ("<strong>Other</strong>" in page) is not bool(number % 2)
@@ -129,7 +134,7 @@ def test_warm_up_walks_all_cases_and_explains_each(client, warm_round, grader_a)
 def test_the_label_is_not_in_the_page_before_it_is_answered(client, warm_round, grader_a):
     client.force_login(grader_a)
     case = cases_of(warm_round)[0]
-    page = html.unescape(client.get(f"{page_of(warm_round)}?case={case.pk}").content.decode())
+    page = asked_part(client, f"{page_of(warm_round)}?case={case.pk}")
     assert case.explanation not in page
     assert "known label" not in page
 

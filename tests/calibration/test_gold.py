@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import zipfile
 
 import pytest
@@ -110,7 +111,7 @@ def test_no_name_of_a_grader_leaves_the_house(exported):
     folder, _manifest = exported
     for path in folder.iterdir():
         text = path.read_bytes().decode("utf-8", "replace")
-        assert "ada" not in text
+        assert not re.search(r"\bada\b", text)  # a hash may hold the letters
         assert "adjudicator" not in text
 
 
