@@ -1,6 +1,6 @@
 from django.apps import AppConfig
 
-from annotate.triggers import history_rules
+from annotate.triggers import history_rules, keep_tallies
 from evalsets.triggers import keep
 
 
@@ -9,3 +9,4 @@ class AnnotateConfig(AppConfig):
 
     def ready(self):
         keep(self, history_rules)
+        keep_tallies(self)

@@ -77,6 +77,7 @@ AUDITING = {
 def mark_keys(choices) -> tuple[Key, ...]:
     return tuple(Key((MARKS[value],), f"mark-{value}", says) for value, says in choices)
 
+
 WARM_UP = (
     Key(("e",), "evidence", _("light up the claim's words in the passages")),
     Key(("r",), "rubric", _("show the rubric")),

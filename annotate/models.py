@@ -270,7 +270,9 @@ class Assignment(models.Model):
 
     class Meta:
         ordering = ["round", "grader", "order"]
-        indexes = [models.Index(fields=["round", "grader", "state", "order"], name="assignment_queue")]
+        indexes = [
+            models.Index(fields=["round", "grader", "state", "skips", "order"], name="assignment_in_queue")
+        ]
         constraints = [
             models.UniqueConstraint(fields=["round", "response", "grader"], name="assignment_once"),
             models.UniqueConstraint(fields=["round", "response", "slot"], name="assignment_slot_once"),
@@ -278,6 +280,24 @@ class Assignment(models.Model):
 
     def __str__(self):
         return f"{self.grader}: {self.response}"
+
+
+class Tally(models.Model):
+    """How many responses a grader holds in a round, and how many are done.
+
+    Triggers keep it with every write of an assignment: a label must not count the grader's whole queue.
+    """
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="tallies")
+    grader = models.ForeignKey(Grader, on_delete=models.PROTECT, related_name="tallies")
+    total = models.IntegerField()
+    done = models.IntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["round", "grader"], name="tally_once")]
+
+    def __str__(self):
+        return f"{self.done}/{self.total}"
 
 
 class Annotation(models.Model):
@@ -299,7 +319,10 @@ class Annotation(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        indexes = [models.Index(fields=["round", "dimension", "response"], name="annotation_by_target")]
+        indexes = [
+            models.Index(fields=["round", "dimension", "response"], name="annotation_by_target"),
+            models.Index(fields=["round", "grader", "-updated_at", "-id"], name="annotation_latest"),
+        ]
         constraints = [
             *one_per_target("annotation", "round", "dimension", "grader"),
             models.CheckConstraint(condition=LABEL_FITS_DIMENSION, name="annotation_label_fits"),

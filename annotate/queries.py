@@ -27,6 +27,7 @@ from annotate.models import (
     Flag,
     Grader,
     Round,
+    Tally,
 )
 from evalsets.labels import LABELS
 
@@ -289,10 +290,8 @@ def parts_around(text: str, earlier: list[str], claim: str) -> tuple[str, str, s
 
 
 def progress_of(round: Round, grader: Grader) -> Progress:
-    counts = Assignment.objects.filter(round=round, grader=grader).aggregate(
-        total=Count("pk"), done=Count("pk", filter=Q(state=Assignment.State.DONE))
-    )
-    return Progress(**counts)
+    tally = Tally.objects.filter(round=round, grader=grader).values_list("done", "total").first()
+    return Progress(*(tally or (0, 0)))
 
 
 def next_assignment(

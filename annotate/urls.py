@@ -30,9 +30,7 @@ urlpatterns = [
     path(f"{VERSION}rubric/", rubric.rubric, name="rubric"),
     path(f"{VERSION}rubric/new/", rubric.new_rubric, name="new_rubric"),
     path(f"{VERSION}rubric/<int:rubric_number>/", rubric.rubric_version, name="rubric_version"),
-    path(
-        f"{VERSION}rubric/<int:earlier>/changes/<int:later>/", rubric.rubric_changes, name="rubric_changes"
-    ),
+    path(f"{VERSION}rubric/<int:earlier>/changes/<int:later>/", rubric.rubric_changes, name="rubric_changes"),
     path(f"{VERSION}rubric/notes/<int:task>/", rubric.move_rubric_task, name="move_rubric_task"),
     path(f"{VERSION}audit/", audit.audits, name="audits"),
     path(f"{AUDIT}<int:position>/", audit.audited, name="audited"),

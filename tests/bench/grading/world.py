@@ -130,7 +130,13 @@ def _rounds(version, run, graders) -> None:
     responses = list(run.responses.order_by("pk").values_list("pk", flat=True))
     rubric_version = services.rubric_v1(evalset=version.evalset)
     rounds = [
-        Round.objects.create(version=version, number=number, rubric_version=rubric_version, overlap=0)
+        Round.objects.create(
+            version=version,
+            number=number,
+            rubric_version=rubric_version,
+            overlap_kind=Round.Overlap.ALL,
+            graders_each=2,
+        )
         for number in (1, 2)
     ]
     for round in rounds:
