@@ -162,8 +162,10 @@ def start_worker(
     return worker
 
 
-def start_web(environment: dict[str, str], log: Path, application: str = "config.wsgi") -> WebServer:
-    port = free_port()
+def start_web(
+    environment: dict[str, str], log: Path, application: str = "config.wsgi", *, port: int | None = None
+) -> WebServer:
+    port = port or free_port()
     command = [sys.executable, "-m", "gunicorn", "--config", "python:config.web_server", application]
     command += ["--bind", f"127.0.0.1:{port}"]
     web = WebServer(command, environment, log, url=f"http://127.0.0.1:{port}")
