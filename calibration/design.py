@@ -1,7 +1,7 @@
 """How the items with gold were drawn, and which of them may count for a judge.
 
-A recorded design decides how a rate may be corrected. Items that a prompt was tuned on, or that stand in it as
-examples, count for no calibration number. The split follows from the seed and the item's id alone, so that
+A recorded design decides how a rate may be corrected. Items that a prompt was tuned on, or that stand in it
+as examples, count for no calibration number. The split follows from the seed and the item's id alone, so that
 it is the same whenever and wherever it is asked for.
 """
 

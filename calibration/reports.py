@@ -18,6 +18,8 @@ from django.utils.translation import gettext as _
 
 from annotate.models import Round
 from calibration import evidence as sample
+from calibration.baselines import baselines_of
+from calibration.computed import members_of
 from calibration.correcting import corrected_share
 from calibration.design import CALIBRATION, SAMPLING, design_facts, design_in_force, parts_of_items, tried_on
 from calibration.extraction import extraction_of, runs_graded, with_extraction
@@ -121,6 +123,7 @@ def payload_of(*, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
         "design": design_facts(split, parts) | {"tried": tried_on(version)},
         "verdicts": _verdict_counts(judge_run, dimension),
         "agreement": judge_agreement_of(table),
+        "baselines": baselines_of(table, judge_run=judge_run, dimension=dimension),
         "per_system": _system_figures(table, apart),
         "per_stratum": [_group_figures(table, group, None) for group in table.by_stratum()],
         "gold_rates": _gold_headlines(version, round, dimension),
@@ -176,7 +179,9 @@ def _round_facts(round: Round) -> Figures:
 def judge_facts(judge_run: JudgeRun) -> Figures:
     """Which instrument this was: what was asked for, and what answered."""
     judge = judge_run.judge
-    kin = kin_of(judge.family, [run.system for run in judge_run.system_runs.select_related("system")])
+    systems = [run.system for run in judge_run.system_runs.select_related("system")]
+    families = {judge.family, *(member.family for member in members_of(judge))}
+    kin = sorted({name for family in families for name in kin_of(family, systems)})
     return {
         "name": judge.name,
         "kind": judge.kind,
@@ -263,10 +268,13 @@ def _group_figures(table: Table, group: Group, decisions: dict[Any, GateDecision
 def is_same_instrument(judge_run: JudgeRun, round: Round) -> bool | None:
     """Whether the judge as it is now is the one that gave these verdicts, under the rubric of the graders.
 
-    None where nobody can know: verdicts that were imported. Labels imported with a data set came without the
-    text of their rubric, so there it is the judge's own that has to be unchanged.
+    None where nobody can know: verdicts that were imported, also those of a judge in a panel. Labels imported
+    with a data set came without the text of their rubric: there the judge's own has to be unchanged.
     """
-    if judge_run.origin == JudgeRun.Origin.IMPORTED:
+    if (
+        judge_run.origin == JudgeRun.Origin.IMPORTED
+        or None in judge_run.requested.get("members", {}).values()
+    ):
         return None
     return not instrument_changes(judge_run, round)
 
@@ -286,6 +294,7 @@ def instrument_changes(judge_run: JudgeRun, round: Round) -> list[str]:
     if fingerprint_of(now) != judge_run.requested_fingerprint:
         parts = sorted(key for key in now if now[key] != judge_run.requested.get(key))
         changes.append(_("the request changed: {parts}").format(parts=", ".join(parts)))
+    changes += _changes_of_members(judge_run)
     answered = resolved_models(judge_run)
     if len(answered) > 1:
         changes.append(_("several models answered: {models}").format(models=", ".join(answered)))
@@ -293,6 +302,20 @@ def instrument_changes(judge_run: JudgeRun, round: Round) -> list[str]:
     if answered and newer:
         changes.append(_("another model answers now: {models}").format(models=", ".join(newer)))
     return changes
+
+
+def _changes_of_members(judge_run: JudgeRun) -> list[str]:
+    """A panel is as old as the runs of its judges: what has changed in one of them since, changes it."""
+    members = JudgeRun.objects.filter(
+        version=judge_run.version, number__in=judge_run.requested.get("member_runs", ())
+    ).select_related("judge", "version")
+    return [
+        _("{judge} in the panel: another model answers now: {models}").format(
+            judge=member.judge, models=", ".join(newer)
+        )
+        for member in members
+        if (newer := sorted(_models_since(member) - set(resolved_models(member))))
+    ]
 
 
 def _models_since(judge_run: JudgeRun) -> set[str]:

@@ -6,10 +6,11 @@ from django.utils.translation import gettext_lazy as _
 from annotate.models import Round
 from calibration.design import design_in_force, strata_of
 from calibration.forms import PlainForm
-from calibration.models import CalibrationSplit
+from calibration.judges import panel
+from calibration.models import CalibrationSplit, Judge
 from calibration.thresholds import NAMES, policy_in_force, server_policy
 from calibration.words import THRESHOLDS
-from evalsets.models import EvalSetVersion
+from evalsets.models import EvalSet, EvalSetVersion
 
 LARGEST_SEED = 2**53  # so that every JSON reader keeps it
 
@@ -31,6 +32,33 @@ class ThresholdsForm(PlainForm):
     @property
     def thresholds(self) -> dict[str, float]:
         return {name: self.cleaned_data[name] for name in NAMES}
+
+
+class PanelForm(PlainForm):
+    """Several judges of an eval set as one."""
+
+    name = forms.CharField(label=_("Name"), max_length=200)
+    members = forms.ModelMultipleChoiceField(
+        label=_("Judges"),
+        queryset=Judge.objects.none(),
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("At least two. A panel has one vote of each; make them differ in model and provider."),
+    )
+    rule = forms.ChoiceField(
+        label=_("Rule"),
+        choices=[
+            (panel.MAJORITY, _("majority: more than half of the votes")),
+            (panel.MEAN, _("mean: the largest mean share over all runs of each judge")),
+        ],
+    )
+
+    def __init__(self, data=None, *, evalset: EvalSet):
+        super().__init__(data)
+        judges = self.fields["members"]
+        assert isinstance(judges, forms.ModelMultipleChoiceField)
+        judges.queryset = (
+            Judge.objects.filter(evalset=evalset).exclude(kind=Judge.Kind.PANEL).order_by("name")
+        )
 
 
 class DesignForm(PlainForm):

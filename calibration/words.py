@@ -165,3 +165,10 @@ DESIGNS = {
     "enriched": _("enriched: rare cases were sought"),
     "imported": _("imported with the data"),
 }
+
+BASELINES = {
+    "majority-label": _("always the most frequent label"),
+    "lexical-baseline": _("words in common with a passage"),
+    "phrase-matcher": _("phrases of refusing"),
+    "trained-baseline": _("trained on the labels of other items"),
+}

@@ -57,20 +57,20 @@ _QUESTION_BACK = re.compile("|".join(_QUESTIONS_BACK), re.IGNORECASE)
 def lexical_label(target: Target) -> tuple[str, str]:
     """Label a claim by how many of its words the best passage contains, with the reason."""
     claim = target.claim or ""
-    words = _content_words(claim)
+    words = content_words(claim)
     if not words:
         return "unverifiable", "the claim has no word to look for"
     if not target.passages:
         return "unsupported", "no passage was served"
-    best = max(target.passages, key=lambda passage: len(words & _content_words(passage.text)))
-    share = len(words & _content_words(best.text)) / len(words)
+    best = max(target.passages, key=lambda passage: len(words & content_words(passage.text)))
+    share = len(words & content_words(best.text)) / len(words)
     found = f"{share:.0%} of the claim's words stand in one passage"
     if share < COVERED:
         return "unsupported", found
-    missing = sorted(set(_NUMBER.findall(claim)) - set(_NUMBER.findall(best.text)))
+    missing = sorted(numbers_in(claim) - numbers_in(best.text))
     if missing:
         return "contradicted", f"{found}, but not the number {missing[0]}"
-    if bool(_NEGATION.search(claim)) and not _NEGATION.search(best.text):
+    if says_no(claim) and not says_no(best.text):
         return "contradicted", f"{found}, but the passage negates nothing"
     return "supported", found
 
@@ -110,5 +110,13 @@ def phrase_client() -> RuleClient:
     return RuleClient(phrase_label, PHRASES_VERSION)
 
 
-def _content_words(text: str) -> set[str]:
+def numbers_in(text: str) -> set[str]:
+    return set(_NUMBER.findall(text))
+
+
+def says_no(text: str) -> bool:
+    return bool(_NEGATION.search(text))
+
+
+def content_words(text: str) -> set[str]:
     return {word.casefold() for word in _WORD.findall(text)} - _STOP_WORDS

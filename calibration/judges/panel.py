@@ -1,7 +1,7 @@
 """Several judges as one: by the majority of their labels, or by the mean of their shares.
 
 A judge whose verdict failed or is missing has no say; a panel of which half or more are silent says nothing,
-and neither does one without a majority. Both are failures with a name, never a label. No database, no framework.
+and neither does one without a majority. Both are failures with a name, never a label. No database here.
 """
 
 from collections.abc import Mapping, Sequence

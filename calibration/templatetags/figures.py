@@ -119,6 +119,11 @@ def threshold_words(name: str):
 
 
 @register.filter
+def baseline_words(kind: str):
+    return words.BASELINES.get(kind, kind)
+
+
+@register.filter
 def design_words(design: str):
     return words.DESIGNS.get(design, design)
 
