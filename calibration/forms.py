@@ -73,7 +73,7 @@ class JudgeForm(PlainForm):
         ),
     )
     prompt_version = forms.ChoiceField(
-        label=_("Prompt version"), choices=[(prompts.LATEST, prompts.LATEST)], initial=prompts.LATEST
+        label=_("Prompt version"), choices=[(prompts.BUILT_IN, prompts.BUILT_IN)], initial=prompts.BUILT_IN
     )
     temperature = forms.FloatField(
         label=_("Temperature"),

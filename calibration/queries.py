@@ -9,8 +9,8 @@ from django.db.models import Avg, Count, Min, Q, Sum
 from django.utils import timezone
 
 from calibration.models import JudgeRun, Verdict, WorkerSighting
-from calibration.services import targets_of
 from calibration.spending import Spent, cost_of, spent_in
+from calibration.targets import targets_of
 from evalsets.models import EvalSetVersion, System, SystemRun
 
 WORKER_SECONDS = 30

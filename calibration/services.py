@@ -18,18 +18,19 @@ from annotate.models import Round, RubricVersion
 from annotate.services import rubric_v1
 from calibration.computed import NotComputable, members_of, prepared
 from calibration.judges import baseline, panel, prompts, trained
-from calibration.judges.material import dimension_texts
+from calibration.judges.material import dimension_texts, wording_of
 from calibration.judges.parsing import PARSER_VERSION
 from calibration.leases import OPEN_STATES, concurrency_of
 from calibration.models import Endpoint, Judge, JudgeRun, Verdict
 from calibration.spending import NO_BUDGET, Budget, calls_left
+from calibration.targets import questions_about, targets_of
 from calibration.work import bells_for, halt, ring, work_through
 from evalsets.labels import LABEL_SET_VERSION, LABELS, TARGET_OF
-from evalsets.models import Claim, EvalSet, EvalSetVersion, Response, SystemRun
+from evalsets.models import EvalSet, EvalSetVersion, SystemRun
 
 BATCH = 2000
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
-OWN_PARAMETERS = {"concurrency"}  # how we work; no part of what the model is asked
+OWN_PARAMETERS = {"concurrency", "only_cited"}  # how we work; no part of what the model is asked
 BUILT_IN: dict[str, tuple[str, ...]] = {
     Judge.Kind.LEXICAL.value: ("grounding",),
     Judge.Kind.PHRASES.value: ("abstention",),
@@ -91,7 +92,7 @@ def add_judge(
     provider: str = "",
     family: str = "",
     api_key_variable: str = "",
-    prompt_version: str = prompts.LATEST,
+    prompt_version: str = prompts.BUILT_IN,
     parameters: dict | None = None,
     person=None,
 ) -> Judge:
@@ -163,8 +164,10 @@ def add_panel(*, evalset: EvalSet, name: str, members: Sequence[Judge], rule: st
     return judge
 
 
-def dimensions_of(judge: Judge) -> tuple[str, ...]:
-    """What a judge of this kind can be asked."""
+def dimensions_of(judge: Judge, rubric_version: RubricVersion | None = None) -> tuple[str, ...]:
+    """What a judge of this kind can be asked: an LLM whatever the rubric asks, the others what they know."""
+    if judge.kind == Judge.Kind.OPENAI and rubric_version is not None:
+        return tuple(dimension.name for dimension in rubric_version.dimensions.all())
     return BUILT_IN.get(judge.kind, tuple(LABELS))
 
 
@@ -180,24 +183,6 @@ def rubric_in_force(version: EvalSetVersion) -> RubricVersion:
         return latest_round.rubric_version
     own = RubricVersion.objects.filter(rubric__evalset=version.evalset, rubric__is_imported=False)
     return own.order_by("-pk").first() or rubric_v1(evalset=version.evalset)
-
-
-def targets_of(
-    *, system_runs: Iterable[SystemRun], dimensions: Sequence[str]
-) -> list[tuple[str, int, int | None]]:
-    """(dimension, response, claim): each leaf claim's grounding, each non-empty response's abstention."""
-    found: list[tuple[str, int, int | None]] = []
-    runs = list(system_runs)
-    if "grounding" in dimensions:
-        leaves = Claim.objects.filter(response__run__in=runs, parts__isnull=True)
-        leaves = leaves.order_by("response__run", "response__position", "position", "pk")
-        found += [
-            ("grounding", response, claim) for claim, response in leaves.values_list("pk", "response_id")
-        ]
-    if "abstention" in dimensions:
-        responses = Response.objects.filter(run__in=runs).order_by("run", "position").only("pk", "text")
-        found += [("abstention", response.pk, None) for response in responses if not response.is_empty]
-    return found
 
 
 @transaction.atomic
@@ -216,14 +201,15 @@ def start_run(
     """Create the run with a pending verdict per target, dimension and repeat, and ring for the workers."""
     EvalSetVersion.objects.select_for_update().get(pk=version.pk)
     runs = list(version.runs.all()) if system_runs is None else list(system_runs)
-    asked = tuple(dict.fromkeys(dimensions or dimensions_of(judge)))
-    _refuse_start(judge, version, runs, asked, repeats)
+    rubric_version = rubric_version or rubric_in_force(version)
+    able = dimensions_of(judge, rubric_version)
+    asked = tuple(dict.fromkeys(dimensions or able))
+    _refuse_start(judge, version, runs, asked, able, repeats)
     _refuse_budget(budget, judge.prices)
-    targets = targets_of(system_runs=runs, dimensions=asked)
+    _refuse_rubric(rubric_version, asked)
+    targets = targets_of(system_runs=runs, dimensions=asked, rubric_version=rubric_version)
     if not targets:
         raise Refused(_("There is nothing to judge: no claim and no response of the dimensions asked for."))
-    rubric_version = rubric_version or rubric_in_force(version)
-    _refuse_rubric(rubric_version, asked)
     requested = requested_of(judge, rubric_version)
     try:
         rests_on = prepared(
@@ -249,9 +235,9 @@ def start_run(
     run.system_runs.set(runs)
     Verdict.objects.bulk_create(
         (
-            Verdict(run=run, dimension=dimension, response_id=response, claim_id=claim, run_index=index)
+            Verdict(run=run, run_index=index, **target.where)
             for index in range(1, repeats + 1)
-            for dimension, response, claim in targets
+            for target in targets
         ),
         batch_size=BATCH,
     )
@@ -271,14 +257,14 @@ def _refuse_budget(budget: Budget, prices: dict) -> None:
         raise Refused(_("A budget of money needs the judge's prices: set them first."))
 
 
-def _refuse_start(judge, version, runs, asked, repeats) -> None:
+def _refuse_start(judge, version, runs, asked, able, repeats) -> None:
     if judge.kind == Judge.Kind.IMPORTED:
         raise Refused(
             _("{judge} is a name that came with imported verdicts; it cannot be run.").format(judge=judge)
         )
     if judge.evalset_id != version.evalset_id:
         raise Refused(_("{judge} belongs to another eval set.").format(judge=judge))
-    unfit = [name for name in asked if name not in dimensions_of(judge)]
+    unfit = [name for name in asked if name not in able]
     if unfit:
         raise Refused(_("{judge} cannot judge {dimension}.").format(judge=judge, dimension=", ".join(unfit)))
     if not version.is_frozen:
@@ -304,9 +290,17 @@ def _refuse_start(judge, version, runs, asked, repeats) -> None:
 
 def _refuse_rubric(rubric_version, asked) -> None:
     texts = dimension_texts(rubric_version)
+    for question in questions_about(asked, rubric_version):
+        if question.after and question.after not in asked:
+            raise Refused(
+                _("{dimension} is asked after {parent}: choose both, or neither.").format(
+                    dimension=question.dimension, parent=question.after
+                )
+            )
     for name in asked:
         defined = {label.name for label in texts[name].labels if label.definition} if name in texts else set()
-        missing = [label for label in LABELS[name] if label not in defined]
+        offered = [label.name for label in texts[name].labels] if name in texts else []
+        missing = [label for label in LABELS.get(name, offered) if label not in defined]
         if missing:
             raise Refused(
                 _("The rubric version {rubric} does not define {label} of {dimension}.").format(
@@ -324,7 +318,8 @@ def requested_of(judge: Judge, rubric_version: RubricVersion) -> dict:
         "base_url": (judge.base_url or settings.JUDGE_BASE_URL or DEFAULT_BASE_URL) if is_llm else "",
         "model": judge.model if is_llm else RULE_VERSIONS.get(judge.kind, ""),
         "prompt_version": judge.prompt_version,
-        "prompt_sha256": prompts.prompt_sha256(),
+        "prompt_sha256": wording_of(judge.evalset, judge.prompt_version).sha256,
+        "passages": "cited" if judge.parameters.get("only_cited") else "served",
         "rubric_version": str(rubric_version),
         "rubric_sha256": rubric_version.sha256,
         "label_set_version": LABEL_SET_VERSION,
@@ -335,7 +330,7 @@ def requested_of(judge: Judge, rubric_version: RubricVersion) -> dict:
 
 
 def _members_requested(judge: Judge, rubric_version: RubricVersion) -> dict:
-    """A panel is another one when a judge in it is; of imported verdicts nobody knows how they were asked for."""
+    """A panel is another one when a judge in it is; null for imported verdicts, of which nobody knows."""
     if judge.kind != Judge.Kind.PANEL:
         return {}
     return {

@@ -23,13 +23,14 @@ from django.db.models import Count, Max
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
+from annotate.asking import Question
 from calibration import computed
 from calibration.judges import baseline
 from calibration.judges.asking import Outcome, judge_target
 from calibration.judges.clients import CallFailed, Client, Exchange, Permanent, Retryable
-from calibration.judges.material import dimension_texts, prompt_of
+from calibration.judges.material import Setup, prompt_of, setup_of
 from calibration.judges.parsing import Reading
-from calibration.judges.prompts import DimensionText, Prompt
+from calibration.judges.prompts import Prompt
 from calibration.leases import (
     BACKOFF_SECONDS,
     OPEN_STATES,
@@ -48,6 +49,7 @@ from calibration.leases import (
 )
 from calibration.models import Judge, JudgeRun, Verdict, WorkerSighting
 from calibration.spending import budget_in_words, calls_left
+from calibration.targets import questions_about, what_follows
 
 log = logging.getLogger(__name__)
 
@@ -128,9 +130,9 @@ class Turn:
     client: Client
     pool: Executor
     calls: int
+    setup: Setup
     ending: Callable[[], bool]
     ends: float | None = None
-    rubric: dict[str, DimensionText] = field(default_factory=dict)
     candidates: deque[Candidate] = field(default_factory=deque)
     in_flight: dict[Future, tuple[Claimed, Candidate]] = field(default_factory=dict)
     ended: list[Ended] = field(default_factory=list)
@@ -200,7 +202,7 @@ class Turn:
         start = self._where_to_look()
         rows = _with_material(found)[start : start + max(CANDIDATES, room)]
         verdicts = list(rows) or (list(_with_material(found)[: max(CANDIDATES, room)]) if start else [])
-        self.candidates.extend(candidates_of(self.run, verdicts, self.rubric))
+        self.candidates.extend(candidates_of(self.run, verdicts, self.setup))
         self.is_dry = not self.candidates
 
     def _where_to_look(self) -> int:
@@ -227,7 +229,7 @@ class Turn:
                 log.warning("judge run %s: the database is away, %s answers wait", self.run.pk, len(ended))
                 connection.close()
                 time.sleep(DATABASE_AGAIN_SECONDS)
-        self.ended = []
+        self.ended, self.is_dry = [], self.is_dry and not ended  # an answer may lead to another question
         self._watch(ended)
         return claimed
 
@@ -314,16 +316,14 @@ def _broken(error: Exception) -> Permanent:
 
 
 def _with_material(verdicts):
-    return verdicts.select_related("response__item", "claim", "passage").prefetch_related(
+    return verdicts.select_related("response__item", "claim__parent", "passage").prefetch_related(
         "response__passages"
     )
 
 
-def candidates_of(
-    run: JudgeRun, verdicts: list[Verdict], rubric: dict[str, DimensionText]
-) -> list[Candidate]:
+def candidates_of(run: JudgeRun, verdicts: list[Verdict], setup: Setup) -> list[Candidate]:
     """What is to be asked about these, with the labels that the same request got before."""
-    candidates = [_candidate(verdict, rubric) for verdict in verdicts]
+    candidates = [_candidate(verdict, setup) for verdict in verdicts]
     cached = _cached(run, candidates)
     return [
         Candidate(one.verdict, one.prompt, one.sha256, cached.get((one.sha256, one.verdict.run_index)))
@@ -333,9 +333,9 @@ def candidates_of(
     ]
 
 
-def _candidate(verdict: Verdict, rubric: dict[str, DimensionText]) -> Candidate:
+def _candidate(verdict: Verdict, setup: Setup) -> Candidate:
     try:
-        prompt = prompt_of(verdict, rubric)
+        prompt = prompt_of(verdict, setup)
         return Candidate(verdict, prompt, prompt.sha256)
     except DatabaseError:
         raise
@@ -366,20 +366,37 @@ def _cached(run: JudgeRun, candidates: Sequence[Candidate]) -> dict[tuple[str, i
 
 
 def record(run: JudgeRun, ended: list[Ended]) -> None:
-    """Write what came back, each verdict only if it is still ours, and every call."""
+    """Write what came back, each verdict only if it is still ours, what is asked after it, and every call."""
+    questions = _conditional_questions(run) if ended else []
     for one in sorted(ended, key=lambda one: one.claimed.verdict.pk):
         sha256 = one.candidate.sha256
         if isinstance(one.came, CallFailed):
             record_failed_call(claimed=one.claimed, failed=one.came, input_sha256=sha256)
         else:
-            record_verdict(
+            is_ours = record_verdict(
                 claimed=one.claimed,
                 outcome=one.came,
                 input_sha256=sha256,
                 from_cache=one.candidate.known is not None,
             )
+            if is_ours and questions:
+                _ask_what_follows(run, one.claimed.verdict, one.came.reading.label, questions)
     if ended and calls_somebody(run):
         keep_calls(run=run, ended=[(one.claimed, one.exchanges) for one in ended])
+
+
+def _conditional_questions(run: JudgeRun) -> list[Question]:
+    return [question for question in questions_about(run.dimensions, run.rubric_version) if question.after]
+
+
+def _ask_what_follows(run: JudgeRun, verdict: Verdict, label: str, questions: Sequence[Question]) -> None:
+    Verdict.objects.bulk_create(
+        [
+            Verdict(run=run, run_index=verdict.run_index, **target.where)
+            for target in what_follows(verdict, label, questions)
+        ],
+        ignore_conflicts=True,
+    )
 
 
 def first_failures(run: JudgeRun) -> dict[str, int]:
@@ -415,7 +432,8 @@ def work_through(
     Returns how many were worked on. Any number of workers may do this at once; one that is `ending` takes
     no more verdicts.
     """
-    run = JudgeRun.objects.select_related("judge", "version", "rubric_version").get(pk=run_id)
+    runs = JudgeRun.objects.select_related("judge__evalset", "version", "rubric_version")
+    run = runs.prefetch_related("rubric_version__dimensions").get(pk=run_id)
     if run.state != JudgeRun.State.RUNNING or run.rubric_version is None:
         return 0
     if run.judge.kind in computed.KINDS:
@@ -432,7 +450,7 @@ def work_through(
                 calls=calls if calls_somebody(run) else RULES_AT_ONCE,
                 ending=ending,
                 ends=None if seconds is None else time.monotonic() + seconds,
-                rubric=dimension_texts(run.rubric_version),
+                setup=setup_of(run.judge, run.rubric_version),
             )
             done = turn.work()
     finally:

@@ -1,8 +1,38 @@
 """From rows to what a judge reads: the rubric's wording and the target with its passages."""
 
+from dataclasses import dataclass
+
 from annotate.models import RubricVersion
-from calibration.judges.prompts import DimensionText, LabelText, Prompt, Served, Target, build_prompt
-from calibration.models import Verdict
+from calibration.judges.prompts import (
+    BUILT_IN,
+    DimensionText,
+    LabelText,
+    Prompt,
+    Served,
+    Target,
+    Wording,
+    build_prompt,
+    built_in,
+)
+from calibration.models import Judge, PromptVersion, Verdict
+from evalsets.models import EvalSet, Passage
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What holds for all prompts of a run: the rubric as the graders read it, our wording, which passages."""
+
+    rubric: dict[str, DimensionText]
+    wording: Wording
+    only_cited: bool = False
+
+
+def setup_of(judge: Judge, rubric_version: RubricVersion) -> Setup:
+    return Setup(
+        rubric=dimension_texts(rubric_version),
+        wording=wording_of(judge.evalset, judge.prompt_version),
+        only_cited=bool(judge.parameters.get("only_cited")),
+    )
 
 
 def dimension_texts(rubric_version: RubricVersion) -> dict[str, DimensionText]:
@@ -14,6 +44,7 @@ def dimension_texts(rubric_version: RubricVersion) -> dict[str, DimensionText]:
                 LabelText(label["name"], label.get("definition", ""), tuple(label.get("examples", ())))
                 for label in dimension.labels
             ),
+            target=dimension.target,
             decisions=rubric_version.decisions,
             reference_based=rubric_version.reference_based,
         )
@@ -21,16 +52,41 @@ def dimension_texts(rubric_version: RubricVersion) -> dict[str, DimensionText]:
     }
 
 
-def prompt_of(verdict: Verdict, rubric: dict[str, DimensionText]) -> Prompt:
-    response = verdict.response
-    target = Target(
+def wording_of(evalset: EvalSet, version: str) -> Wording:
+    """The built-in wording, or a version of the eval set's own."""
+    if version in ("", BUILT_IN):
+        return built_in()
+    row = PromptVersion.objects.get(evalset=evalset, number=int(version))
+    return Wording(version, row.system, row.methods, row.closing)
+
+
+def prompt_of(verdict: Verdict, setup: Setup) -> Prompt:
+    return build_prompt(setup.rubric[verdict.dimension], _target_of(verdict, setup), setup.wording)
+
+
+def _target_of(verdict: Verdict, setup: Setup) -> Target:
+    response, claim = verdict.response, verdict.claim
+    only_cited = setup.only_cited and claim is not None
+    cited = set(_cited_by(claim)) if only_cited else set()
+    return Target(
         question=response.item.question,
         response=response.text,
-        claim=verdict.claim.text if verdict.claim else None,
+        claim=claim.text if claim else None,
         passages=tuple(
-            Served(passage.text, passage.title or "", passage.document or "")
+            _served(passage)
             for passage in response.passages.all()
+            if not only_cited or passage.passage_id in cited
         ),
         reference_answer=response.item.reference_answer,
+        passage=_served(verdict.passage) if verdict.passage else None,
+        only_cited=only_cited,
     )
-    return build_prompt(rubric[verdict.dimension], target)
+
+
+def _cited_by(claim) -> list[str]:
+    """A part of a split claim cites what the whole claim cites."""
+    return claim.source_ids or (claim.parent.source_ids if claim.parent_id else [])
+
+
+def _served(passage: Passage) -> Served:
+    return Served(passage.text, passage.title or "", passage.document or "")

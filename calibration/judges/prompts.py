@@ -8,12 +8,10 @@ prompt, byte for byte.
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from evalsets.labels import LABELS
-
-LATEST = "1"
+BUILT_IN = "1"  # the version of the wording below; others are rows
 
 SYSTEM = """\
 You are a careful grader of answers that a retrieval-augmented system gave. You decide one question \
@@ -31,7 +29,7 @@ Labels:
 {method}
 
 Answer with exactly one JSON object and nothing before or after it:
-{{"reason": "<one or two sentences>", "label": "<one of: {menu}>"}}"""
+{"reason": "<one or two sentences>", "label": "<one of: {menu}>"}"""
 
 METHODS = {
     "grounding": """\
@@ -42,14 +40,54 @@ question and the whole response are given so that you understand what the claim 
 Judge only the text in the block of kind "response". The passages show what the system could know; \
 whether its answer is right does not matter here. A hedged answer is an answer, and so is a refusal \
 that goes on to advise.""",
+    "claim": """\
+Judge only the text in the block of kind "claim". The passages are the source: do not use what you know \
+yourself unless the question asks for it. The question and the whole response are given so that you \
+understand what the claim refers to.""",
+    "response": """\
+Judge only the text in the block of kind "response". The question and the passages show what was asked \
+and what the system could know.""",
+    "citation": """\
+The claim cites one of the passages. Judge only what the text in the block of kind "cited passage" says \
+about the text in the block of kind "claim"; other passages do not count.""",
+    "passage": """\
+Judge only the text in the block of kind "judged passage", for what it has to do with the question. What \
+the response made of it does not count.""",
 }
+PLACEHOLDERS = ("nonce", "question", "labels", "decisions", "method", "menu")
+_PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
 REFERENCE_METHOD = '\nThe block of kind "reference answer" is known to be right and counts as a source too.'
 BLOCK = '<untrusted-{nonce} kind="{kind}">\n{text}\n</untrusted-{nonce}>'
 CLOSING = "Now give the label of the {target} as the JSON object described above."
 NO_PASSAGES = "(The system was served no passage.)"
+NOTHING_CITED = "(The claim cites no passage.)"
 
 # A tag like ours, and the control tokens of chat templates such as <|im_start|>, lose their bracket.
 _FORGEABLE = re.compile(r"<(?=/?\s*untrusted|\|)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How the question is put, beside the rubric's own words: one version of the prompt."""
+
+    version: str
+    system: str
+    methods: Mapping[str, str]  # by the name of a dimension, else by the kind of target
+    closing: str
+
+    @property
+    def sha256(self) -> str:
+        """A hash over all wording of ours; the rubric's wording has a hash of its own."""
+        ours = [self.system, dict(self.methods), self.closing]
+        fixed = [REFERENCE_METHOD, BLOCK, NO_PASSAGES, NOTHING_CITED, _FORGEABLE.pattern, answer_schema(())]
+        return _sha256([self.version, ours, fixed])
+
+    def method_of(self, rubric: "DimensionText") -> str:
+        return self.methods.get(rubric.name) or self.methods[rubric.target]
+
+
+def built_in() -> Wording:
+    return Wording(BUILT_IN, SYSTEM, METHODS, CLOSING)
 
 
 @dataclass(frozen=True)
@@ -66,6 +104,7 @@ class DimensionText:
     name: str
     question: str
     labels: tuple[LabelText, ...]
+    target: str = "claim"
     decisions: str = ""
     reference_based: bool = False
 
@@ -79,13 +118,15 @@ class Served:
 
 @dataclass(frozen=True)
 class Target:
-    """What is judged: a claim of a response, or (claim None) the response itself."""
+    """What is judged: a claim, a passage, a claim with a passage it cites, or else the response itself."""
 
     question: str | None
     response: str
     claim: str | None
     passages: tuple[Served, ...]
     reference_answer: str | None = None
+    passage: Served | None = None
+    only_cited: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,21 +145,23 @@ class Prompt:
         return _sha256({"dimension": self.dimension, "messages": self.messages, "schema": self.schema})
 
 
-def build_prompt(rubric: DimensionText, target: Target) -> Prompt:
-    labels = LABELS[rubric.name]
+def build_prompt(rubric: DimensionText, target: Target, wording: Wording | None = None) -> Prompt:
+    wording = wording or built_in()
+    labels = tuple(label.name for label in rubric.labels)
     nonce = _nonce(rubric, target)
-    system = SYSTEM.format(
+    system = _filled(
+        wording.system,
         nonce=nonce,
         question=rubric.question,
-        labels="\n".join(_label_lines(rubric, labels)),
+        labels="\n".join(_label_lines(rubric)),
         decisions=f"\nDecisions that hold throughout:\n{rubric.decisions}\n" if rubric.decisions else "",
-        method=METHODS[rubric.name] + (REFERENCE_METHOD if _has_reference(rubric, target) else ""),
+        method=wording.method_of(rubric) + (REFERENCE_METHOD if _has_reference(rubric, target) else ""),
         menu=", ".join(labels),
     )
     blocks = [
         BLOCK.format(nonce=nonce, kind=kind, text=escape(text)) for kind, text in _material(rubric, target)
     ]
-    closing = CLOSING.format(target="claim" if rubric.name == "grounding" else "response")
+    closing = wording.closing.replace("{target}", rubric.target)
     return Prompt(
         dimension=rubric.name,
         target=target,
@@ -144,23 +187,19 @@ def escape(text: str) -> str:
     return _FORGEABLE.sub("&lt;", text)
 
 
-def prompt_sha256() -> str:
-    """A hash over all wording of ours; the rubric's wording has a hash of its own."""
-    schemas = {name: answer_schema(labels) for name, labels in LABELS.items()}
-    return _sha256(
-        [LATEST, SYSTEM, METHODS, REFERENCE_METHOD, BLOCK, CLOSING, NO_PASSAGES, _FORGEABLE.pattern, schemas]
-    )
+def _filled(template: str, **values: str) -> str:
+    """Each placeholder once: a rubric's text that looks like one stays as it is, and nothing else is run."""
+    return _PLACEHOLDER.sub(lambda found: values[found.group(1)], template)
 
 
 def _has_reference(rubric: DimensionText, target: Target) -> bool:
     return rubric.reference_based and target.reference_answer is not None
 
 
-def _label_lines(rubric: DimensionText, labels: tuple[str, ...]) -> Iterable[str]:
-    texts = {label.name: label for label in rubric.labels}
-    for name in labels:
-        yield f"- {name}: {texts[name].definition}"
-        for example in texts[name].examples:
+def _label_lines(rubric: DimensionText) -> Iterable[str]:
+    for label in rubric.labels:
+        yield f"- {label.name}: {label.definition}"
+        for example in label.examples:
             yield f"  Example: {example}"
 
 
@@ -168,15 +207,21 @@ def _material(rubric: DimensionText, target: Target) -> Iterable[tuple[str, str]
     if target.question is not None:
         yield "question", target.question
     for rank, passage in enumerate(target.passages, start=1):
-        heading = [line for line in (passage.title, passage.document) if line]
-        yield f"passage {rank}", "\n".join([*heading, passage.text])
+        yield f"passage {rank}", _whole(passage)
     if not target.passages:
-        yield "passages", NO_PASSAGES
+        yield "passages", NOTHING_CITED if target.only_cited else NO_PASSAGES
     if _has_reference(rubric, target):
         yield "reference answer", target.reference_answer or ""
     yield "response", target.response
     if target.claim is not None:
         yield "claim", target.claim
+    if target.passage is not None:
+        yield "judged passage" if target.claim is None else "cited passage", _whole(target.passage)
+
+
+def _whole(passage: Served) -> str:
+    heading = [line for line in (passage.title, passage.document) if line]
+    return "\n".join([*heading, passage.text])
 
 
 def _nonce(rubric: DimensionText, target: Target) -> str:

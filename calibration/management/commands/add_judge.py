@@ -18,7 +18,7 @@ class Command(BaseCommand):
         parser.add_argument("--base-url", default="", help="default: JUDGE_BASE_URL")
         parser.add_argument("--provider", default="")
         parser.add_argument("--family", default="", help="model family, to warn when it judges its own kin")
-        parser.add_argument("--prompt-version", default=prompts.LATEST)
+        parser.add_argument("--prompt-version", default=prompts.BUILT_IN)
         parser.add_argument("--temperature", type=float, help="not sent when not given")
         parser.add_argument("--max-tokens", type=int, help="budget of an answer, thinking included")
         parser.add_argument("--concurrency", type=int, help="calls at the same time")

@@ -1,10 +1,12 @@
+from collections.abc import Sequence
+
 import pytest
 from django.utils import timezone
 
 from calibration import leases, work
 from calibration.judges.prompts import DimensionText, LabelText, Prompt, Served, Target, build_prompt
 from calibration.services import add_judge
-from evalsets.labels import LABELS
+from evalsets.labels import LABELS, TARGET_OF
 from evalsets.models import (
     Claim,
     EvalSet,
@@ -24,8 +26,17 @@ def freeze(row):
     row.save()
 
 
-def make_version(evalset: EvalSet, *, responses: int = 3, claims: int = 2, systems: int = 1, number: int = 1):
-    """A frozen version: every response has one passage, and claims of which the first repeats it."""
+def make_version(
+    evalset: EvalSet,
+    *,
+    responses: int = 3,
+    claims: int = 2,
+    systems: int = 1,
+    number: int = 1,
+    passages: int = 1,
+    first_cites: Sequence[str] = (),
+):
+    """A frozen version: every response has passages, and claims of which the first repeats them."""
     version = EvalSetVersion.objects.create(evalset=evalset, number=number)
     items = Item.objects.bulk_create(
         Item(version=version, position=n, item_id=f"item-{n}", question=f"What about {n}?")
@@ -50,7 +61,9 @@ def make_version(evalset: EvalSet, *, responses: int = 3, claims: int = 2, syste
             for item in items
         )
         Passage.objects.bulk_create(
-            Passage(response=r, rank=1, passage_id="p1", text=f"{r.text} Dogs travel free.") for r in made
+            Passage(response=r, rank=p, passage_id=f"p{p}", text=f"{r.text} Dogs travel free.")
+            for r in made
+            for p in range(1, passages + 1)
         )
         Claim.objects.bulk_create(
             Claim(
@@ -58,6 +71,7 @@ def make_version(evalset: EvalSet, *, responses: int = 3, claims: int = 2, syste
                 position=c,
                 claim_id=f"c{c}",
                 text=r.text if c == 1 else f"Invented statement {c} on harbour taxes.",
+                source_ids=list(first_cites) if c == 1 else [],
             )
             for r in made
             for c in range(1, claims + 1)
@@ -69,7 +83,7 @@ def make_version(evalset: EvalSet, *, responses: int = 3, claims: int = 2, syste
 
 def rubric(dimension: str) -> DimensionText:
     labels = tuple(LabelText(name, f"definition of {name}", ("an example",)) for name in LABELS[dimension])
-    return DimensionText(dimension, f"question of {dimension}?", labels)
+    return DimensionText(dimension, f"question of {dimension}?", labels, target=TARGET_OF[dimension])
 
 
 def prompt(dimension: str = "grounding", **changes) -> Prompt:

@@ -122,10 +122,42 @@ def test_every_part_of_the_input_counts_for_its_hash():
 
 
 def test_a_changed_wording_changes_the_prompt_hash(monkeypatch):
-    before = prompts.prompt_sha256()
+    before = prompts.built_in().sha256
     monkeypatch.setattr(prompts, "SYSTEM", prompts.SYSTEM + " Be strict.")
-    assert prompts.prompt_sha256() != before
+    assert prompts.built_in().sha256 != before
 
 
 def test_a_question_that_is_not_known_has_no_block():
     assert "question" not in [kind for kind, _ in blocks_of(prompt(question=None))]
+
+
+def test_a_citation_shows_the_claim_and_the_passage_it_cites():
+    asked = prompt(passage=Served("Dogs pay half.", "", "dogs.md"))
+    assert blocks_of(asked)[-2:] == [
+        ("claim", "The ferry leaves at noon."),
+        ("cited passage", "dogs.md\nDogs pay half."),
+    ]
+
+
+def test_a_passage_is_judged_in_a_block_of_its_own():
+    asked = prompt("abstention", passage=Served("Dogs pay half."))
+    assert blocks_of(asked)[-1] == ("judged passage", "Dogs pay half.")
+
+
+def test_a_claim_that_cites_nothing_is_said():
+    assert ("passages", prompts.NOTHING_CITED) in blocks_of(prompt(passages=(), only_cited=True))
+
+
+def test_every_kind_of_target_has_a_method():
+    wording = prompts.built_in()
+    for target in ("claim", "response", "passage", "citation"):
+        text = prompts.DimensionText("tone", "Which?", (prompts.LabelText("a", "b"),), target=target)
+        assert wording.method_of(text) == prompts.METHODS[target]
+        assert wording.closing.count("{target}") == 1
+
+
+def test_a_placeholder_in_the_rubric_is_not_filled():
+    text = prompts.DimensionText("tone", "Which {menu} {nonce}?", (prompts.LabelText("a", "{labels}"),))
+    asked = prompts.build_prompt(text, prompts.Target("q", "r", "c", ()))
+    assert "Which {menu} {nonce}?" in asked.messages[0][1]
+    assert "- a: {labels}" in asked.messages[0][1]

@@ -13,7 +13,7 @@ from calibration import leases, services, work
 from calibration.judges import prompts
 from calibration.judges.asking import Outcome
 from calibration.judges.parsing import Reading
-from calibration.models import Judge, JudgeRun, Verdict
+from calibration.models import Judge, JudgeRun, PromptVersion, Verdict
 from calibration.queries import progress_of
 from calibration.services import Refused, run_inline, start_run
 from evalsets.models import Claim, Response, SystemRun
@@ -158,6 +158,9 @@ def test_a_second_start_while_one_is_under_way_is_refused(judge, version):
 
 def test_every_part_of_the_request_moves_the_fingerprint(judge, version, settings, monkeypatch):
     rubric = rubric_v1(evalset=version.evalset)
+    wording = PromptVersion.objects.create(
+        evalset=version.evalset, number=2, system="{menu}", methods={"claim": "Judge."}, closing="Now."
+    )
 
     def fingerprint(**changes):
         changed = Judge.objects.get(pk=judge.pk)
@@ -175,7 +178,8 @@ def test_every_part_of_the_request_moves_the_fingerprint(judge, version, setting
         fingerprint(base_url="http://localhost:1/v1"),
         fingerprint(model="other"),
         fingerprint(parameters={"temperature": 1}),
-        fingerprint(prompt_version="2"),
+        fingerprint(prompt_version=str(wording.number)),
+        fingerprint(parameters={"temperature": 0, "only_cited": True}),
     }
     for module, name in (
         (services, "LABEL_SET_VERSION"),
@@ -187,7 +191,7 @@ def test_every_part_of_the_request_moves_the_fingerprint(judge, version, setting
             others.add(fingerprint())
     rubric.sha256 = "0" * 64
     others.add(fingerprint())
-    assert len(others - {first}) == 9
+    assert len(others - {first}) == 10
 
 
 # Working
