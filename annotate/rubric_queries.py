@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Prefetch, QuerySet
 from django.utils.translation import gettext as _
 
+from annotate.disagreements import target_in_address
 from annotate.models import (
     Annotation,
     Dimension,
@@ -46,9 +47,12 @@ class ShownTask:
     labels: dict[str, int]
 
     @property
-    def target_id(self) -> int | None:
+    def address(self) -> str:
+        """How the page of the decision names its target."""
         decision = self.task.adjudication
-        return decision and (decision.claim_id or decision.response_id)
+        if decision is None:
+            return ""
+        return target_in_address(decision.response_id, decision.claim_id, decision.passage_id)
 
 
 def open_tasks(evalset: EvalSet) -> list[ShownTask]:

@@ -26,7 +26,7 @@ from annotate.progress import (
 from evalsets.access import version_of
 from evalsets.queries import stratum_names
 
-PER_PAGE = 50
+PER_PAGE, REMARKS_PER_PAGE = 50, 20
 
 
 @require_safe
@@ -60,7 +60,7 @@ def open_round(request, slug, number):
 
 
 def _open_form(request, version) -> OpenRoundForm:
-    rubric = services.latest_rubric(evalset=version.evalset, person=request.user)
+    rubric = _rubric_for(request, version)
     initial = {
         "seed": services.new_seed(),
         "runs": version.runs.filter(state="frozen"),
@@ -69,6 +69,15 @@ def _open_form(request, version) -> OpenRoundForm:
     }
     strata = stratum_names(version)
     return OpenRoundForm(request.POST or None, version=version, strata=strata, initial=initial)
+
+
+def _rubric_for(request, version):
+    """The version that the rubric page sent the lead here with, else the latest."""
+    latest = services.latest_rubric(evalset=version.evalset, person=request.user)
+    asked = request.GET.get("rubric", "")
+    if not asked.isdecimal() or len(asked) > 8:
+        return latest
+    return latest.rubric.versions.filter(number=asked).first() or latest
 
 
 def _plan(version, form) -> dict:
@@ -117,7 +126,7 @@ def _round_of(version, number) -> Round:
 
 
 def _round_page(request, version, round, form, status=200):
-    remarks = Paginator(remarks_of(round), PER_PAGE).get_page(request.GET.get("page"))
+    remarks = Paginator(remarks_of(round), REMARKS_PER_PAGE).get_page(request.GET.get("page"))
     splits = ClaimSplit.objects.filter(round=round, state=ClaimSplit.State.PROPOSED).select_related("claim")
     context = {
         "version": version,

@@ -514,3 +514,12 @@ def test_steps_on_rows_that_are_not_there_change_nothing():
     ):
         editor = RubricEditor.received(QueryDict(f"do={step}&dimensions=1&d0-labels=1"))
         assert len(editor.draft["dimensions"]) == 1
+
+
+def test_open_a_round_with_the_version_asked_for(client, lead, version):
+    services.rubric_v1(evalset=version.evalset)
+    write(version.evalset, with_presets("context_relevance"))
+    client.force_login(lead)
+    for query, number in (("?rubric=1", 1), ("?rubric=2", 2), ("", 2), ("?rubric=9", 2), ("?rubric=x", 2)):
+        form = client.get(address("open_round", version, query=query)).context["form"]
+        assert form.initial["rubric_version"].number == number
