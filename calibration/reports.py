@@ -25,7 +25,7 @@ from calibration.design import CALIBRATION, SAMPLING, design_facts, design_in_fo
 from calibration.extraction import extraction_of, runs_graded, with_extraction
 from calibration.gate import STALE, TRUSTED, UNCALIBRATED, GateDecision, decide, decide_by_system
 from calibration.measures import HEADLINES, Figures, judge_agreement_of, kappa_of, merged, pair_figures
-from calibration.models import CalibrationReport, CalibrationSplit, Judge, JudgeRun, Verdict
+from calibration.models import CalibrationReport, CalibrationSplit, GoldDoubt, Judge, JudgeRun, Verdict
 from calibration.pairing import run_names, table_of
 from calibration.queries import kin_of
 from calibration.rates import human_rates
@@ -123,6 +123,7 @@ def payload_of(*, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
         "design": design_facts(split, parts) | {"tried": tried_on(version)},
         "verdicts": _verdict_counts(judge_run, dimension),
         "agreement": judge_agreement_of(table),
+        "revised": _revised(table, judge_run, round, dimension),
         "baselines": baselines_of(table, judge_run=judge_run, dimension=dimension),
         "per_system": _system_figures(table, apart),
         "per_stratum": [_group_figures(table, group, None) for group in table.by_stratum()],
@@ -133,6 +134,19 @@ def payload_of(*, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
         if dimension == "grounding":
             payload["corrected"] = _corrected(payload, table, judge_run, split)
     return payload
+
+
+def _revised(table: Table, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
+    """Kappa with gold as it was decided anew with verdicts in view: beside the judge's number only."""
+    leaves = table.leaves()
+    assert leaves.gold is not None and leaves.judge is not None
+    before = leaves.blind_gold()
+    changed = leaves.gold.has & before.has & (leaves.gold.codes != before.codes)
+    doubts = GoldDoubt.objects.filter(run=judge_run, round=round, dimension=dimension)
+    figures: Figures = {"doubts": doubts.count(), "changed": int(changed.sum())}
+    if changed.any() or (leaves.gold.has & ~before.has).any():
+        figures["cohen_kappa"] = kappa_of(leaves.targets, leaves.gold, leaves.judge).as_number().as_dict()
+    return figures
 
 
 def _corrected(

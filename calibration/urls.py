@@ -46,6 +46,7 @@ urlpatterns = [
     path(f"{REPORT}/", report.report, name="report"),
     path(f"{REPORT}/build/", report.build, name="build_report"),
     path(f"{REPORT}/cases/", report.cases, name="report_cases"),
+    path(f"{REPORT}/cases/doubt/", report.doubt, name="doubt_gold"),
     path(f"{REPORT}/<int:report>/kappa.<slug:kind>", report.kappa_chart, name="kappa_chart"),
     path(f"{VERSION}/audit/result/", audit.extraction, name="extraction"),
     path(f"{VERSION}/rates/", rates.rates, name="rates"),

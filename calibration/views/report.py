@@ -1,12 +1,15 @@
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from annotate.access import labels_of
+from annotate.disagreements import target_in_address
 from calibration import figures
-from calibration.cases import CellForm, cases_of
+from calibration.cases import CellForm, Differences, DoubtForm, NoDoubt, doubt_gold
 from calibration.measures import costly_cell
 from calibration.models import JudgeRun
 from calibration.pairing import chosen_round
@@ -20,6 +23,8 @@ from calibration.reports import (
 )
 from calibration.scope import ScopeForm
 from calibration.sightings import note_sighting
+
+CASES_PER_PAGE = 25
 
 
 def judged_of(request, slug, number, run, dimension):
@@ -129,18 +134,44 @@ def _drawn(spec, rows, kind):
 
 @require_safe
 def cases(request, slug, number, run, dimension):
-    """The targets behind one cell of the confusion table."""
+    """Where judge and gold differ: how often, and target by target."""
     version, judge_run = judged_of(request, slug, number, run, dimension)
     found = chosen_report(judge_run, dimension)
     form = CellForm(request.GET, dimension=dimension)
     if found is None or not form.is_valid():
         return render(request, "calibration/scope_error.html", {"version": version, "form": form}, status=400)
     note_sighting(run=judge_run, person=request.user)
+    differences = Differences(found, **form.cleaned_data)
     context = {
         "version": version,
         "run": judge_run,
         "dimension": dimension,
+        "report": found,
+        "form": form,
         "cell": form.cleaned_data,
-        **cases_of(report=found, **form.cleaned_data),
+        "differences": differences,
+        "page_obj": Paginator(differences, CASES_PER_PAGE).get_page(request.GET.get("page")),
+        "query": urlencode({name: value for name, value in form.cleaned_data.items() if value}),
     }
     return render(request, "calibration/report_cases.html", context)
+
+
+@require_POST
+def doubt(request, slug, number, run, dimension):
+    """Gold was wrong: into the log, and on to the page where the lead decides anew."""
+    version, judge_run = judged_of(request, slug, number, run, dimension)
+    found = chosen_report(judge_run, dimension)
+    form = DoubtForm(request.POST)
+    if found is None or not form.is_valid():
+        return render(request, "calibration/scope_error.html", {"version": version, "form": form}, status=400)
+    try:
+        made = doubt_gold(report=found, person=request.user, **form.cleaned_data)
+    except NoDoubt as error:
+        messages.error(request, str(error))
+        return redirect("calibration:report_cases", slug, number, run, dimension)
+    messages.info(
+        request,
+        _("Logged. What you decide here is gold, but counts for no judge: there the label of before stays."),
+    )
+    place = target_in_address(made.response_id, made.claim_id, made.passage_id)
+    return redirect("annotate:adjudicate", slug, number, found.round.number, dimension, place)

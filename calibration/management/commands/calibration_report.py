@@ -73,6 +73,7 @@ def report_figures(report: Any) -> Figures:
             "judge",
             "thresholds",
             "design",
+            "revised",
             "baselines",
             "evidence",
             "verdicts",
