@@ -37,7 +37,12 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             "round",
             models.CheckConstraint(
-                condition=Q(overlap_kind="share", overlap_share__gt=0, overlap_share__lte=1)
+                condition=Q(
+                    overlap_kind="share",
+                    overlap_share__isnull=False,
+                    overlap_share__gt=0,
+                    overlap_share__lte=1,
+                )
                 | (~Q(overlap_kind="share") & Q(overlap_share__isnull=True, stratum="")),
                 name="round_share_of_a_stratum",
             ),
