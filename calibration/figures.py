@@ -20,6 +20,9 @@ from calibration.inert import inert
 INK, SOFT, LINE = "#1d1f23", "#596070", "#e0dcd2"
 JUDGE, BAR = "#2b5a88", "#b02f1e"
 FONT = "system-ui, sans-serif"
+# Shades of a confusion table: both said the same, and they did not; the style sheet knows these as well.
+SAME = ("#f6f8fa", "#e2e9f0", "#c9d7e4", "#aabfd4")
+APART = ("#fdf5f3", "#f6dcd7", "#eec1b8", "#e5a396")
 SPARE = {"grid": False, "domainColor": LINE, "tickColor": LINE, "labelColor": SOFT, "titleColor": SOFT}
 CONFIG = {
     "background": None,
@@ -31,9 +34,9 @@ CONFIG = {
 
 
 def ladder(rows: Iterable[dict[str, Any]], *, bar: float | None) -> dict[str, Any]:
-    """Kappas on one scale, one row each with its interval; people in grey, the judge in the accent.
+    """Kappas on one scale, one row each with its interval; people in grey, a judge or a label in the accent.
 
-    Each row has `name`, `kind` (people or judge) and the number object `kappa`.
+    Each row has `name`, `kind` (people, label or judge) and the number object `kappa`.
     """
     values = [
         {
@@ -75,7 +78,7 @@ def ladder(rows: Iterable[dict[str, Any]], *, bar: float | None) -> dict[str, An
                     "field": "kind",
                     "type": "nominal",
                     "legend": None,
-                    "scale": {"domain": ["people", "judge"], "range": [SOFT, JUDGE]},
+                    "scale": {"domain": ["people", "label", "judge"], "range": [SOFT, JUDGE, JUDGE]},
                 },
             },
         },
@@ -136,6 +139,121 @@ def pair_plot(systems: Iterable[dict[str, Any]]) -> dict[str, Any]:
         },
     ]
     return spec
+
+
+def heat_map(confusion: dict[str, Any]) -> dict[str, Any]:
+    """A confusion table as a picture: one shade where both said the same, another where they did not.
+
+    A disagreement is shaded by its share of all disagreements, so that the costly ones are seen at once.
+    """
+    labels, table = confusion["labels"], confusion["table"]
+    together = sum(table[place][place] for place in range(len(labels)))
+    apart = sum(map(sum, table)) - together
+    values = [
+        {
+            "row": row,
+            "column": column,
+            "n": table[i][j],
+            "shade": _shade(table[i][j], together if i == j else apart, SAME if i == j else APART),
+        }
+        for i, row in enumerate(labels)
+        for j, column in enumerate(labels)
+    ]
+    shades = ["none", *SAME, *APART]
+    axis = {"labelColor": INK, "labelLimit": 130, "ticks": False, "domain": False, "labelAngle": 0}
+    x = {
+        "field": "column",
+        "type": "nominal",
+        "sort": labels,
+        "title": confusion["columns"],
+        "axis": {**axis, "orient": "top"},
+    }
+    y = {"field": "row", "type": "nominal", "sort": labels, "title": confusion["rows"], "axis": axis}
+    spec = _chart(values, 96 * len(labels))
+    spec["height"] = 46 * len(labels)
+    spec["layer"] = [
+        {
+            "mark": {"type": "rect", "stroke": LINE},
+            "encoding": {
+                "x": x,
+                "y": y,
+                "color": {
+                    "field": "shade",
+                    "type": "nominal",
+                    "legend": None,
+                    "scale": {"domain": shades, "range": ["transparent", *SAME, *APART]},
+                },
+            },
+        },
+        {
+            "mark": {"type": "text", "color": INK, "fontSize": 14},
+            "encoding": {"x": x, "y": y, "text": {"field": "n"}},
+        },
+    ]
+    return spec
+
+
+def _shade(count: int, whole: int, shades: tuple[str, ...]) -> str:
+    if not count or not whole:
+        return "none"
+    share = count / whole
+    return shades[3 if share >= 0.4 else 2 if share >= 0.2 else 1 if share >= 0.08 else 0]
+
+
+def confusion_described(confusion: dict[str, Any]) -> str:
+    """The picture in words: what both said, and the disagreements, the most frequent first."""
+    labels, table = confusion["labels"], confusion["table"]
+    same = ", ".join(f"{label} {table[i][i]}" for i, label in enumerate(labels))
+    apart = sorted(
+        (
+            (table[i][j], row, column)
+            for i, row in enumerate(labels)
+            for j, column in enumerate(labels)
+            if i != j and table[i][j]
+        ),
+        key=lambda cell: -cell[0],
+    )
+    differ = "; ".join(
+        _("{row} by {rows} and {column} by {columns}: {n}").format(
+            row=row, column=column, n=n, rows=confusion["rows"], columns=confusion["columns"]
+        )
+        for n, row, column in apart
+    )
+    return _("Same label: {same}. Different: {differ}.").format(same=same, differ=differ or _("nowhere"))
+
+
+def confusion_csv(confusion: dict[str, Any]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(
+        [inert(f"{confusion['rows']} / {confusion['columns']}"), *map(inert, confusion["labels"])]
+    )
+    for label, counts in zip(confusion["labels"], confusion["table"], strict=True):
+        writer.writerow([inert(label), *counts])
+    return out.getvalue()
+
+
+def agreement_rows(agreement: dict[str, Any], *, shown: int = 6) -> list[dict[str, Any]]:
+    """Agreement as a whole, then of each label, pair of graders, system and stratum, on one scale."""
+    measure = agreement["headline"]["measure"]
+    measure = measure if measure == "cohen_kappa" else "krippendorff_alpha"
+    rows = [_rung(_("all"), "people", agreement["headline"]["number"])]
+    rows += [
+        _rung(entry["label"], "label", entry.get("kappa") or entry["krippendorff_alpha"])
+        for entry in agreement["per_label"]
+    ]
+    if len(agreement["graders"]) > 2:
+        pairs = sorted(agreement["pairs"], key=lambda pair: -pair["n"])[:shown]
+        rows += [_rung(f"{pair['a']} · {pair['b']}", "people", pair["cohen_kappa"]) for pair in pairs]
+    systems, strata = agreement["per_system"], agreement["per_stratum"]
+    if len(systems) > 1:
+        rows += [
+            _rung(_("system {name}").format(name=group["value"]), "people", group[measure])
+            for group in systems[:shown]
+        ]
+    largest = sorted(strata, key=lambda group: -group["n"])[:shown]
+    rows += [_rung(f"{group['name']}: {group['value']}", "people", group[measure]) for group in largest]
+    return rows
 
 
 def is_pair(entry: dict[str, Any]) -> bool:

@@ -39,6 +39,31 @@ class ScopeForm(forms.Form):
         return asked or (dimensions_of(round) or list(LABELS))[0]
 
 
+class AgreementForm(ScopeForm):
+    """`?round=&dimension=&pair=` of the agreement page: any dimension that a round of the version asks about.
+
+    `pair` names two labels, `one:other`, whose disagreements are to be seen.
+    """
+
+    pair = forms.CharField(required=False, max_length=100)
+
+    def __init__(self, data, *, version):
+        super().__init__(data, version=version)
+        asked = dict.fromkeys(name for round in self.rounds for name in dimensions_of(round))
+        names = dict.fromkeys([*LABELS, *asked])
+        self.fields["dimension"] = forms.ChoiceField(
+            label=_("Dimension"), required=False, choices=[("", ""), *((name, name) for name in names)]
+        )
+
+    def clean(self):
+        data = super().clean() or {}
+        dimension, round = data.get("dimension"), self.chosen_round if "round" in data else None
+        if dimension and dimension not in {*dimensions_of(round), *LABELS}:
+            words = _("This round does not ask about {dimension}.")
+            self.add_error("dimension", words.format(dimension=dimension))
+        return data
+
+
 class RatesForm(ScopeForm):
     """`?source=&unit=&round=` of the rates page; the version's own unit unless another is asked for."""
 

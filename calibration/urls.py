@@ -26,6 +26,9 @@ urlpatterns = [
     path(f"{VERSION}/responses/new/", exchange.upload_responses, name="upload_responses"),
     path(f"{VERSION}/export/", exchange.export_version, name="export_version"),
     path(f"{VERSION}/agreement/", agreement.agreement, name="agreement"),
+    path(
+        f"{VERSION}/agreement/<slug:picture>.<slug:kind>", agreement.agreement_chart, name="agreement_chart"
+    ),
     path(f"{VERSION}/trust/", trust.trust, name="trust"),
     path(f"{VERSION}/trust/thresholds/", trust.change_thresholds, name="change_thresholds"),
     path(f"{VERSION}/trust/design/", trust.change_design, name="change_design"),

@@ -1,10 +1,11 @@
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from calibration.management.reporting import ReportingCommand, round_facts, round_of, version_named
 from calibration.measures import agreement_of
 from calibration.pairing import dimensions_of, table_of
+from evalsets.labels import LABELS
 
 
 class Command(ReportingCommand):
@@ -12,13 +13,17 @@ class Command(ReportingCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        self.add_dimension(parser)
+        parser.add_argument("--dimension", help="any dimension of the round's rubric (default: all of them)")
         self.add_round(parser)
 
     def report(self, **options: Any) -> dict[str, Any]:
         version = version_named(options["version"])
         round = round_of(version, options["round"])
-        dimensions = [options["dimension"]] if options["dimension"] else dimensions_of(round)
+        there = dimensions_of(round)
+        wanted = options["dimension"]
+        if wanted and wanted not in {*there, *LABELS}:
+            raise CommandError(f"{version} is not asked about {wanted!r}. It is about: {', '.join(there)}.")
+        dimensions = [wanted] if wanted else there
         return {
             "version": str(version),
             "round": round_facts(round),
