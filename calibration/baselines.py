@@ -77,7 +77,7 @@ def _difference(targets: Any, gold: Column, judge: Column, baseline: Column) -> 
         "label": "Kappa of the judge minus that of the baseline",
         "unit": targets.unit,
     }
-    if not pairs or None in values:
+    if not pairs or values[0] is None or values[1] is None:
         return stats.undefined_number("one_label_only" if pairs else "empty_overlap", **common).as_dict()
     first, second = (leave_one_out_kappas(pair) for pair in pairs)
     value = values[0] - values[1]

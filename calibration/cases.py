@@ -11,14 +11,14 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotate.asking import PASSAGE, RESPONSE
 from annotate.disagreements import target_in_address
 from annotate.models import Adjudication, Annotation, GoldLabel
 from calibration.models import CalibrationReport, GoldDoubt, Verdict
-from calibration.pairing import table_of
+from calibration.pairing import KEY_FIELDS, table_of
 from calibration.sightings import note_sighting
-from calibration.table import Group, Mask
-from evalsets.labels import LABELS
-from evalsets.models import Claim, Response
+from calibration.table import Group, Mask, Targets
+from evalsets.models import Claim, Passage, Response
 
 REASON_CHARACTERS = 2000
 
@@ -34,9 +34,9 @@ class CellForm(forms.Form):
     column = forms.ChoiceField(label=gettext_lazy("Judge"), required=False)
     group = forms.CharField(label=gettext_lazy("Group"), required=False, max_length=500)
 
-    def __init__(self, data, *, dimension):
+    def __init__(self, data, *, labels):
         super().__init__(data, label_suffix="")
-        labels = [(label, label) for label in LABELS[dimension]]
+        labels = [(label, label) for label in labels]
         for name in ("row", "column"):
             choices = forms.ChoiceField(choices=[("", _("any")), *labels], required=False)
             choices.label = self.fields[name].label
@@ -44,7 +44,7 @@ class CellForm(forms.Form):
 
 
 class DoubtForm(forms.Form):
-    target = forms.IntegerField(label=gettext_lazy("Target"), min_value=1)
+    target = forms.RegexField(r"^[0-9]+(-[0-9]+)?$", label=gettext_lazy("Target"), max_length=50)
     note = forms.CharField(label=gettext_lazy("Why"), max_length=5000)
 
 
@@ -65,6 +65,7 @@ class Case:
 
     response: Response
     claim: Claim | None
+    passage: Passage | None
     gold: str
     verdict: str
     reason: str = ""
@@ -74,16 +75,13 @@ class Case:
     doubt: GoldDoubt | None = None
 
     @property
-    def target(self) -> int:
-        return self.claim.pk if self.claim else self.response.pk
-
-    @property
     def text(self) -> str:
-        return self.claim.text if self.claim else self.response.text
+        return (self.claim or self.passage or self.response).text
 
     @property
     def address(self) -> str:
-        return target_in_address(self.response.pk, self.claim.pk if self.claim else None, None)
+        claim, passage = (part.pk if part else None for part in (self.claim, self.passage))
+        return target_in_address(self.response.pk, claim, passage)
 
 
 class Differences:
@@ -100,7 +98,7 @@ class Differences:
             judge_run=report.judge_run,
         ).leaves()
         assert self.table.judge is not None
-        self.labels = LABELS[report.dimension]
+        self.labels = self.table.targets.labels
         self.gold, self.judge = self.table.blind_gold(), self.table.judge
         self.both: Mask = self.gold.has & self.judge.has
         self.differ: Mask = self.both & (self.gold.codes != self.judge.codes)
@@ -162,35 +160,65 @@ class Differences:
 
     def __getitem__(self, part: slice) -> list[Case]:
         rows = self._rows[part].tolist()
-        targets = self.table.targets.target[rows].tolist()
-        is_claim = self.table.targets.unit == "claim"
-        said = _Said(self.report, targets, is_claim)
-        found: dict[int, Any]
-        if is_claim:
-            found = Claim.objects.select_related("response__item").in_bulk(targets)
-        else:
-            found = Response.objects.select_related("item").in_bulk(targets)
+        targets = self.table.targets.select(np.array(rows, dtype=np.int64))
+        said = _Said(self.report, targets)
+        responses = Response.objects.select_related("item").in_bulk(targets.response.tolist())
+        claims, passages = self._claims_and_passages(targets)
         return [
             said.complete(
                 Case(
-                    response=found[target].response if is_claim else found[target],
-                    claim=found[target] if is_claim else None,
+                    response=responses[int(targets.response[place])],
+                    claim=claims[place],
+                    passage=passages[place],
                     gold=self.labels[self.gold.codes[row]],
                     verdict=self.labels[self.judge.codes[row]],
-                )
+                ),
+                key,
             )
-            for row, target in zip(rows, targets, strict=True)
+            for place, (row, key) in enumerate(zip(rows, targets.keys(), strict=True))
         ]
+
+    def _claims_and_passages(self, targets: Targets) -> tuple[list[Claim | None], list[Passage | None]]:
+        pks = targets.target.tolist()
+        nothing: list[Any] = [None] * len(pks)
+        if targets.unit == RESPONSE:
+            return nothing, nothing
+        if targets.unit == PASSAGE:
+            return nothing, _in_order(Passage, pks)
+        cited = targets.passage.tolist() if targets.passage is not None else []
+        return _in_order(Claim, pks), _in_order(Passage, cited) if cited else nothing
+
+    def row_at(self, address: str) -> int | None:
+        """The differing target of this address."""
+        targets = self.table.targets
+        for row in np.flatnonzero(self.differ).tolist():
+            if target_in_address(*where_of(targets, row)) == address:
+                return row
+        return None
+
+
+def where_of(targets: Targets, row: int) -> tuple[int, int | None, int | None]:
+    """Response, claim and passage of a row."""
+    response, target = int(targets.response[row]), int(targets.target[row])
+    if targets.unit == RESPONSE:
+        return response, None, None
+    if targets.unit == PASSAGE:
+        return response, None, target
+    return response, target, int(targets.passage[row]) if targets.passage is not None else None
+
+
+def _in_order(model: type[Any], pks: list[int]) -> list[Any]:
+    found = model.objects.in_bulk(pks)
+    return [found[pk] for pk in pks]
 
 
 class _Said:
     """What people and the judge said about some targets, by target."""
 
-    def __init__(self, report: CalibrationReport, targets: list[int], is_claim: bool) -> None:
-        place: dict[str, Any] = {"dimension": report.dimension}
-        place |= {"claim__in": targets} if is_claim else {"response__in": targets, "claim": None}
+    def __init__(self, report: CalibrationReport, targets: Targets) -> None:
+        place = {"dimension": report.dimension, "response__in": set(targets.response.tolist())}
         of_round = place | {"round": report.round}
-        self.field = "claim_id" if is_claim else "response_id"
+        self.fields = KEY_FIELDS[targets.unit]
         self.annotations = self._by_target(
             Annotation.objects.filter(**of_round).select_related("grader").order_by("grader__number")
         )
@@ -203,19 +231,19 @@ class _Said:
         )
         self.verdicts = self._by_target(Verdict.objects.filter(**place, run=report.judge_run, run_index=1))
 
-    def _by_target(self, rows: Iterable[Any]) -> dict[int, list[Any]]:
-        found: dict[int, list[Any]] = {}
+    def _by_target(self, rows: Iterable[Any]) -> dict[Any, list[Any]]:
+        found: dict[Any, list[Any]] = {}
         for row in rows:
-            found.setdefault(getattr(row, self.field), []).append(row)
+            key = tuple(getattr(row, name) for name in self.fields)
+            found.setdefault(key[0] if len(key) == 1 else key, []).append(row)
         return found
 
-    def complete(self, case: Case) -> Case:
-        target = case.target
-        case.said = self.annotations.get(target, [])
-        case.decisions = self.decisions.get(target, [])
-        case.gold_now = next((gold.label for gold in self.gold.get(target, ())), "")
-        case.doubt = next(iter(self.doubts.get(target, ())), None)
-        case.reason = next((reason_of(verdict) for verdict in self.verdicts.get(target, ())), "")
+    def complete(self, case: Case, key: Any) -> Case:
+        case.said = self.annotations.get(key, [])
+        case.decisions = self.decisions.get(key, [])
+        case.gold_now = next((gold.label for gold in self.gold.get(key, ())), "")
+        case.doubt = next(iter(self.doubts.get(key, ())), None)
+        case.reason = next((reason_of(verdict) for verdict in self.verdicts.get(key, ())), "")
         return case
 
 
@@ -230,28 +258,27 @@ def reason_of(verdict: Verdict) -> str:
 
 
 @transaction.atomic
-def doubt_gold(*, report: CalibrationReport, target: int, note: str, person) -> GoldDoubt:
+def doubt_gold(*, report: CalibrationReport, target: str, note: str, person) -> GoldDoubt:
     """Log that gold seems wrong in the light of a verdict. It changes nothing: the lead decides anew.
 
-    A decision that follows does not count for the judge (see `sightings`); what held before it does. Twice is
-    once.
+    `target` is named as in an address. A decision that follows does not count for the judge (see
+    `sightings`); what held before it does. Twice is once.
     """
     differences = Differences(report)
-    rows = np.flatnonzero((differences.table.targets.target == target) & differences.differ)
-    if not len(rows):
+    row = differences.row_at(target)
+    if row is None:
         raise NoDoubt(_("Gold and the judge do not differ there (any more)."))
     if not note.strip():
         raise NoDoubt(_("Say why gold is wrong: it stands in the log."))
-    row = int(rows[0])
-    is_claim = differences.table.targets.unit == "claim"
     note_sighting(run=report.judge_run, person=person)
+    response, claim, passage = where_of(differences.table.targets, row)
     doubt, _made = GoldDoubt.objects.get_or_create(
         run=report.judge_run,
         round=report.round,
         dimension=report.dimension,
-        response_id=int(differences.table.targets.response[row]),
-        claim_id=target if is_claim else None,
-        passage=None,
+        response_id=response,
+        claim_id=claim,
+        passage_id=passage,
         defaults={
             "gold": differences.labels[differences.gold.codes[row]],
             "verdict": differences.labels[differences.judge.codes[row]],

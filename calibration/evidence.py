@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibration.gate import GateEvidence
+from calibration.gate import GateEvidence, rules_without_classes
 from calibration.table import Mask, Table
+from evalsets.labels import LABELS
 
 
 def overlap_of(table: Table, system_runs: Iterable[int]) -> Mask:
@@ -47,6 +48,7 @@ def gate_evidence(
         fingerprint_matches=fingerprint_matches,
         asked=targets.leaf.tolist(),
         age_days=age_days,
+        own_rules=rules_without_classes(labels, targets.unit) if targets.dimension not in LABELS else None,
     )
 
 

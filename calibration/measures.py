@@ -358,7 +358,9 @@ def judge_agreement_of(table: Table) -> Figures:
 
 
 def judge_scores(targets: Targets, gold: Column, judge: Column) -> Figures:
-    positive = stats.BAD_LABELS if targets.dimension == "grounding" else {"REFUSED"}
+    positive = {"grounding": stats.BAD_LABELS, "abstention": {"REFUSED"}}.get(
+        targets.dimension, {targets.labels[0]}
+    )
     scores = stats.judge_vs_gold(
         gold.codes,
         judge.codes,

@@ -129,7 +129,7 @@ def payload_of(*, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
         "per_stratum": [_group_figures(table, group, None) for group in table.by_stratum()],
         "gold_rates": _gold_headlines(version, round, dimension),
     }
-    if decision.trusted and judge_run.state == JudgeRun.State.COMPLETE:
+    if dimension in LABELS and decision.trusted and judge_run.state == JudgeRun.State.COMPLETE:
         payload["rates"] = _rates_behind(payload, judge_run, dimension, version.primary_unit)
         if dimension == "grounding":
             payload["corrected"] = _corrected(payload, table, judge_run, split)
@@ -235,7 +235,9 @@ def _verdict_counts(judge_run: JudgeRun, dimension: str) -> Figures:
 
 
 def _gold_headlines(version: EvalSetVersion, round: Round, dimension: str) -> Figures:
-    """What people say, for the place where the judge's own rate is withheld."""
+    """What people say, for the place where the judge's own rate is withheld; no rate has other dimensions."""
+    if dimension not in LABELS:
+        return {}
     rates = human_rates(
         version=version, round=round, source="gold", unit=version.primary_unit, dimensions=(dimension,)
     )

@@ -24,6 +24,7 @@ from calibration.leases import OPEN_STATES, concurrency_of
 from calibration.models import Endpoint, Judge, JudgeRun, Verdict
 from calibration.spending import NO_BUDGET, Budget, calls_left
 from calibration.targets import questions_about, targets_of
+from calibration.thresholds import policy_in_force
 from calibration.work import bells_for, halt, ring, work_through
 from evalsets.labels import LABEL_SET_VERSION, LABELS, TARGET_OF
 from evalsets.models import EvalSet, EvalSetVersion, SystemRun
@@ -94,6 +95,7 @@ def add_judge(
     api_key_variable: str = "",
     prompt_version: str = prompts.BUILT_IN,
     parameters: dict | None = None,
+    prices: dict[str, str] | None = None,
     person=None,
 ) -> Judge:
     """Add an LLM judge. It is never changed afterwards: another setting is another judge."""
@@ -118,6 +120,7 @@ def add_judge(
             "api_key_variable": api_key_variable,
             "prompt_version": prompt_version,
             "parameters": parameters or {},
+            "prices": prices or {},
             "created_by": person,
         },
     )
@@ -128,6 +131,11 @@ def add_judge(
             )
         )
     return judge
+
+
+def set_prices(*, judge: Judge, prices: dict[str, str]) -> None:
+    """For runs from now on; a run keeps the prices of its start."""
+    Judge.objects.filter(pk=judge.pk).update(prices=prices)
 
 
 @transaction.atomic
@@ -227,6 +235,7 @@ def start_run(
         requested=requested | rests_on,
         requested_fingerprint=fingerprint_of(requested),
         use_cache=use_cache,
+        policy=policy_in_force(version).as_dict(),
         endpoint=_endpoint_of(requested),
         prices=judge.prices,
         **budget.fields,

@@ -33,4 +33,5 @@ def first_seen(version_id: int) -> dict[int, datetime]:
 
 def had_seen(seen: FirstSeen, person_id: int | None, at: datetime | None) -> bool:
     """Whether somebody had seen a verdict when they decided."""
-    return person_id in seen and at is not None and at > seen[person_id]
+    first = seen.get(person_id) if person_id is not None else None
+    return first is not None and at is not None and at > first

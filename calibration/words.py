@@ -110,6 +110,8 @@ CONDITIONS = {
     "gold_negative grounding": _("Enough other claims"),
     "gold_positive abstention": _("Enough responses that are REFUSED"),
     "gold_negative abstention": _("Enough responses that are ANSWERED"),
+    "gold_positive of any other": _("Enough of the bad label"),
+    "gold_negative of any other": _("Enough of the other labels"),
     "human_agreement": _("Graders agree with each other"),
     "judge_agreement": _("Judge agrees with people, lower limit"),
     "non_inferiority": _("Not worse than a second person, lower limit"),

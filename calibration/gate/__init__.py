@@ -17,6 +17,7 @@ from calibration.gate.terms import (
     GateDecision,
     GateEvidence,
     GatePolicy,
+    rules_without_classes,
 )
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "GatePolicy",
     "decide",
     "decide_by_system",
+    "rules_without_classes",
 ]
 
 

@@ -166,6 +166,9 @@ def _responses(sample: Sample) -> Condition:
 
 def _classes(sample: Sample) -> list[Condition]:
     rules, policy, usable = sample.rules, sample.policy, sample.usable()
+    if not rules.positive:
+        message = "Not asked for where no label counts as the bad one."
+        return [Condition(name, None, None, None, message) for name in ("gold_positive", "gold_negative")]
     counts = [
         Counter(rules.labels[code] for code in reference[usable & (reference >= 0)].tolist())
         for reference in sample.references().values()
@@ -406,6 +409,8 @@ class _Group:
 
 def _youden(sample: Sample) -> Condition:
     bar = sample.policy.min_youden
+    if not sample.rules.positive:
+        return Condition("youden", None, None, None, "Not asked for where no label counts as the bad one.")
     results = {name: sample.against(reference) for name, reference in sample.references().items()}
     undefined = [name for name, result in results.items() if result.youden.low is None]
     if undefined:

@@ -120,6 +120,11 @@ DIMENSIONS: Mapping[str, DimensionRules] = {
 }
 
 
+def rules_without_classes(labels: Sequence[str], unit: str) -> DimensionRules:
+    """Of a dimension whose labels are data: none of them is known to be the bad one."""
+    return DimensionRules(tuple(labels), frozenset(), frozenset(), "", "", unit)
+
+
 @dataclass(frozen=True)
 class GateEvidence:
     """The calibration sample of one judge on one dimension: one row per overlap target.
@@ -127,7 +132,7 @@ class GateEvidence:
     Attributes
     ----------
     dimension : str
-        grounding or abstention.
+        grounding or abstention; any other one with `own_rules`.
     graders : mapping of str to sequence
         Each grader's labels, shape (n,), before adjudication; None where a grader gave none.
     judge : sequence, shape (n,)
@@ -150,6 +155,8 @@ class GateEvidence:
         about counts for the agreement of the graders and is no missing verdict.
     age_days : float or None
         Age of the calibration.
+    own_rules : DimensionRules or None
+        Labels and unit of an optional dimension.
     """
 
     dimension: str
@@ -163,9 +170,10 @@ class GateEvidence:
     fingerprint_matches: bool | None = True
     asked: Sequence[bool] | None = None
     age_days: float | None = None
+    own_rules: DimensionRules | None = None
 
     def __post_init__(self) -> None:
-        if self.dimension not in DIMENSIONS:
+        if self.dimension not in DIMENSIONS and self.own_rules is None:
             raise ValueError(f"dimension must be one of {tuple(DIMENSIONS)}, got {self.dimension!r}")
         n = len(self.judge)
         columns: dict[str, Any] = {f"graders[{name!r}]": column for name, column in self.graders.items()}
@@ -179,7 +187,7 @@ class GateEvidence:
 
     @property
     def rules(self) -> DimensionRules:
-        return DIMENSIONS[self.dimension]
+        return self.own_rules or DIMENSIONS[self.dimension]
 
     def valid_and_total(self) -> tuple[int, int]:
         """Valid verdicts among the targets that the judge was asked about, and how many those are."""

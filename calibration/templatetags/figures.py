@@ -80,7 +80,8 @@ def flag_words(code: str):
 
 @register.filter
 def condition_words(name: str, dimension: str):
-    return words.CONDITIONS.get(name) or words.CONDITIONS.get(f"{name} {dimension}", name)
+    said = words.CONDITIONS.get(name) or words.CONDITIONS.get(f"{name} {dimension}")
+    return said or words.CONDITIONS.get(f"{name} of any other", name)
 
 
 @register.filter

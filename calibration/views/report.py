@@ -137,8 +137,10 @@ def cases(request, slug, number, run, dimension):
     """Where judge and gold differ: how often, and target by target."""
     version, judge_run = judged_of(request, slug, number, run, dimension)
     found = chosen_report(judge_run, dimension)
-    form = CellForm(request.GET, dimension=dimension)
-    if found is None or not form.is_valid():
+    if found is None:
+        raise Http404
+    form = CellForm(request.GET, labels=found.payload["agreement"]["confusion"]["labels"])
+    if not form.is_valid():
         return render(request, "calibration/scope_error.html", {"version": version, "form": form}, status=400)
     note_sighting(run=judge_run, person=request.user)
     differences = Differences(found, **form.cleaned_data)

@@ -11,6 +11,7 @@ from calibration.cases import Differences, NoDoubt, doubt_gold, reason_of
 from calibration.models import GoldDoubt, Verdict
 from calibration.reports import build_report
 from tests.calibration.labelled import judged, labelled_set
+from tests.calibration.test_report import as_now
 
 pytestmark = pytest.mark.django_db
 
@@ -100,7 +101,7 @@ def test_gold_was_wrong_is_logged_and_leads_to_the_decision_and_both_numbers_sta
     labelled, run, report = differing
     wrong = labelled.version.responses.get(response_id="r0").claims.get()
     client.force_login(lead)
-    values = {"target": wrong.pk, "note": "the passage says otherwise"}
+    values = {"target": str(wrong.pk), "note": "the passage says otherwise"}
     for _twice in range(2):
         answer = client.post(url("doubt_gold", run), values)
     assert answer.status_code == 302 and "/disagreements/" in answer["Location"]
@@ -138,7 +139,7 @@ def test_only_a_difference_can_be_doubted_and_only_with_a_reason(client, lead, s
     differs = labelled.version.responses.get(response_id="r2").claims.get()
     for target, note, message in ((same.pk, "why", "do not differ"), (differs.pk, " ", "Say why")):
         with pytest.raises(NoDoubt, match=message):
-            doubt_gold(report=report, target=target, note=note, person=lead)
+            doubt_gold(report=report, target=str(target), note=note, person=lead)
     client.force_login(lead)
     assert client.get(url("doubt_gold", run)).status_code == 405
     assert client.post(url("doubt_gold", run), {"target": "x"}).status_code == 400
@@ -148,3 +149,35 @@ def test_only_a_difference_can_be_doubted_and_only_with_a_reason(client, lead, s
     client.force_login(stranger)
     assert client.post(url("doubt_gold", run), {"target": differs.pk, "note": "n"}).status_code == 404
     assert not GoldDoubt.objects.exists()
+
+
+def test_an_optional_dimension_is_measured_too_and_has_no_rate(client, lead, evalset):
+    labelled = labelled_set(evalset=evalset)
+    names = ("clear", "vague", "wrong")
+    labelled.round.rubric_version.dimensions.create(
+        name="tone", target="response", question="How?", labels=[{"name": name} for name in names], position=3
+    )
+    verdicts = []
+    for number in range(120):
+        response = labelled.response(f"r{number}")
+        label = names[number % 3]
+        labelled.label(response, None, "tone", (label, label))
+        verdicts.append((response, None, "vague" if number == 0 else label))
+    labelled.freeze()
+    run = judged(labelled, verdicts, dimension="tone")
+    report = build_report(judge_run=as_now(run), round=labelled.round, dimension="tone")
+
+    assert report.gate_state == "TRUSTED", report.payload["gate"]["sentence"]
+    conditions = {entry["name"]: entry["passed"] for entry in report.payload["gate"]["conditions"]}
+    assert [name for name, passed in conditions.items() if passed is None] == [
+        "responses",
+        "gold_positive",
+        "gold_negative",
+        "youden",
+    ]
+    assert "rates" not in report.payload
+    client.force_login(lead)
+    at = ["roles", 1, run.number, "tone"]
+    assert "No rate is computed" in text_of(client.get(reverse("calibration:report", args=at)))
+    text = text_of(client.get(reverse("calibration:report_cases", args=at) + "?row=clear&column=vague"))
+    assert "Gold says clear, judge-a says vague" in text

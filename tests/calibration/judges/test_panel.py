@@ -13,6 +13,7 @@ from calibration.models import Judge, JudgeRun
 from calibration.pairing import table_of
 from calibration.reports import build_report, is_same_instrument, standing
 from calibration.services import Refused, add_panel, run_inline, start_run
+from calibration.thresholds import policy_in_force
 from tests.calibration.labelled import judged, labelled_set
 from tests.calibration.test_report import as_now
 
@@ -103,6 +104,9 @@ def test_a_panel_is_a_judge_with_verdicts_a_fingerprint_and_a_report(three):
     verdict = run.verdicts.get(response__response_id="r0")
     assert verdict.effective_parameters["votes"] == {"anna": [U], "bert": [S], "carl": [U]}
     assert run.requested["member_runs"] == [1, 2, 3]
+    assert run.policy == policy_in_force(labelled.version).as_dict(), (
+        "the thresholds of the start stay with it"
+    )
     report = build_report(judge_run=run, round=labelled.round, dimension="grounding")
     assert report.payload["agreement"]["judge_vs_gold"]["n"] == 12
     assert is_same_instrument(run, labelled.round) is True
