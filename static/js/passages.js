@@ -122,9 +122,12 @@ const Passages = (() => {
     hint(`${words("litWord")} ${next + 1} / ${marks.length}`);
   };
 
+  const lightSource = () => document.querySelector("[data-claim]") ?? document.querySelector(".question");
+  let litFor = "";
   const turn = (on) => {
-    const source = document.querySelector("[data-claim]") ?? document.querySelector(".question");
+    const source = lightSource();
     if (!source) return;
+    litFor = source.textContent;
     lightButton()?.setAttribute("aria-pressed", String(on));
     const wanted = new Set(pieces(source.textContent).filter(isWord).map(folded));
     const found = new Set();
@@ -215,7 +218,8 @@ const Passages = (() => {
       const first = a.findIndex((value, index) => value !== b[index]);
       return first < 0 ? 0 : a[first] - b[first];
     };
-    if (lightButton()?.getAttribute("aria-pressed") === "true") turn(false);
+    const isLit = lightButton()?.getAttribute("aria-pressed") === "true";
+    if (isLit && lightSource()?.textContent !== litFor) turn(false); // another question of the same claim keeps its light
     const articles = all();
     const sorted = [...articles].sort(before);
     if (sorted.some((article, index) => article !== articles[index])) aside.append(...sorted);

@@ -64,8 +64,11 @@ def submit_key(page):
 
 
 def wait_for_change(page, before):
+    """Until the server has answered: what is shown ahead of its answer has no key yet."""
     page.wait_for_function(
-        "before => document.querySelector('#label-form [name=key]')?.value !== before", arg=before
+        "before => { const key = document.querySelector('#label-form [name=key]')?.value;"
+        " return key !== '' && key !== before; }",
+        arg=before,
     )
 
 
@@ -263,6 +266,9 @@ def test_label_that_cannot_be_sent_is_kept_and_sent_once(round, open_as, grader_
     expect(page.locator("#now .claim")).to_have_text("Bicycles travel free.")
     assert len(posts) == 2
     assert [event.label for event in AnnotationEvent.objects.all()] == ["contradicted"]
+    page.keyboard.press("1")  # meant for the label that waited, not for the claim that has just appeared
+    expect(page.locator("#hint")).to_contain_text("this is the next one")
+    page.wait_for_timeout(1000)
     press_and_wait(page, "1")
     assert AnnotationEvent.objects.count() == 2
 
@@ -394,13 +400,13 @@ def test_labels_under_the_thumb_do_not_cover_the_claim(evalset, open_as, grader_
     version = make_version(evalset, responses=[("The ferry leaves at nine. " * 25, claims)])
     page = open_as(grader_a, grade_path(make_round(version, grader_a)), viewport=PHONE)
     press_and_wait(page, "1")
-    labels = page.locator(".labels").bounding_box()
+    labels = page.locator(".thumb").bounding_box()
     claim = page.locator("#now .claim").bounding_box()
     assert labels["y"] + labels["height"] == pytest.approx(PHONE["height"], abs=1)
     assert claim["y"] + claim["height"] <= labels["y"]
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     last = page.locator(".passage").last.bounding_box()
-    assert last["y"] + last["height"] <= page.locator(".labels").bounding_box()["y"]
+    assert last["y"] + last["height"] <= page.locator(".thumb").bounding_box()["y"]
 
 
 def test_long_words_do_not_widen_the_page(evalset, open_as, grader_a):
