@@ -4,7 +4,9 @@
 Data only. A preset is copied into a rubric version when it is added; from then on its wording is the lead's.
 """
 
-OPTIONAL_DIMENSIONS = [
+from typing import Any
+
+OPTIONAL_DIMENSIONS: list[dict[str, Any]] = [
     {
         "name": "hallucination_type",
         "target": "claim",

@@ -14,7 +14,6 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from annotate.asking import CLAIM, CONDITION_ON, RESPONSE
-from annotate.models import WarmUpCase
 from annotate.presets import BUNDLES, DIMENSION_OF
 from annotate.rubric_rules import (
     MAX_CASES,
@@ -31,13 +30,12 @@ MOST_ROWS = 200  # of a form that nobody has written by hand
 
 
 class WarmUpForm(forms.Form):
-    case = forms.ModelChoiceField(WarmUpCase.objects.none())
     label = forms.CharField(max_length=30)
     milliseconds = forms.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
 
     def __init__(self, *args, rubric_version, **kwargs):
         super().__init__(*args, **kwargs)
-        self.fields["case"].queryset = rubric_version.warm_up_cases.all()
+        self.fields["case"] = forms.ModelChoiceField(rubric_version.warm_up_cases.all())
 
 
 @dataclass

@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db.models import Prefetch, QuerySet
 from django.utils.translation import gettext as _
@@ -150,7 +151,7 @@ def _of_passage(version: EvalSetVersion, passage_id: int, *_more: int) -> str:
     return _("Question: “%(question)s”") % {"question": shortened(question)} + " " + said
 
 
-EXAMPLE_OF = {
+EXAMPLE_OF: dict[str, Callable[..., str]] = {
     Dimension.Target.CLAIM: _of_claim,
     Dimension.Target.CITATION: _of_claim,
     Dimension.Target.RESPONSE: _of_response,
@@ -178,13 +179,16 @@ def shortened(text: str, beside: str = "") -> str:
 # The warm-up
 
 
-def warm_up_cases(rubric_version: RubricVersion, grader: Grader) -> list[WarmUpCase]:
-    """In order, each with the grader's own answer as `own`, None where there is none yet."""
+class OwnCase(NamedTuple):
+    """A known case with this grader's answer; None: not yet."""
+
+    case: WarmUpCase
+    own: WarmUpAnswer | None
+
+
+def warm_up_cases(rubric_version: RubricVersion, grader: Grader) -> list[OwnCase]:
     own = {answer.case_id: answer for answer in WarmUpAnswer.objects.filter(grader=grader)}
-    cases = list(rubric_version.warm_up_cases.all())
-    for case in cases:
-        case.own = own.get(case.pk)
-    return cases
+    return [OwnCase(case, own.get(case.pk)) for case in rubric_version.warm_up_cases.all()]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """The warm-up: a grader labels known cases and sees each explained; the lead sees how it went."""
 
+from django.contrib import messages
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -24,39 +26,44 @@ def warm_up(request, round_id):
     if request.method == "POST":
         return _answer(request, round, grader)
     asked = request.GET.get("case", "")
-    case = next((c for c in cases if c.own and str(c.pk) == asked), None)
-    case = case or next((c for c in cases if c.own is None), None)
-    if case is None:
+    shown = next((c for c in cases if c.own and str(c.case.pk) == asked), None)
+    shown = shown or next((c for c in cases if c.own is None), None)
+    if shown is None:
         return render(request, "annotate/warm_up_done.html", {"round": round, **_counts(cases)})
-    return render(request, "annotate/warm_up.html", {"round": round, **_counts(cases), **_case(round, case)})
+    return render(
+        request, "annotate/warm_up.html", {"round": round, **_counts(cases), **_shown(round, *shown)}
+    )
 
 
 def _answer(request, round, grader):
     form = WarmUpForm(request.POST, rubric_version=round.rubric_version)
     if not form.is_valid():
+        messages.error(request, _("The label did not arrive whole. Choose it again."))
         return redirect("annotate:warm_up", round.pk)
     try:
         answer = services.answer_warm_up(grader=grader, **form.cleaned_data)
-    except services.Refused:
+    except services.Refused as refused:
+        messages.error(request, str(refused))
         return redirect("annotate:warm_up", round.pk)
     return redirect(reverse("annotate:warm_up", args=[round.pk]) + f"?case={answer.case_id}")
 
 
 def _counts(cases) -> dict:
-    answered = [case for case in cases if case.own]
+    answered = [known for known in cases if known.own]
     return {
         "total": len(cases),
         "done": len(answered),
-        "right": sum(case.own.label == case.label for case in answered),
-        "rubric": cases[0].rubric_version,
+        "right": sum(known.own.label == known.case.label for known in answered),
     }
 
 
-def _case(round, case) -> dict:
+def _shown(round, case, own) -> dict:
     dimension = get_object_or_404(round.rubric_version.dimensions, name=case.dimension)
-    table = keys.WARM_UP_EXPLAINED if case.own else (*keys.label_keys(dimension.labels), *keys.WARM_UP)
+    table = keys.WARM_UP_EXPLAINED if own else (*keys.label_keys(dimension.labels), *keys.WARM_UP)
     return {
         "case": case,
+        "own": own,
+        "rubric": round.rubric_version,
         "dimension": dimension,
         "parts": parts_around(case.response, [], case.claim) if case.claim else (case.response, "", ""),
         "passages": list(enumerate(case.passages, start=1)),

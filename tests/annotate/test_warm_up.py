@@ -151,7 +151,9 @@ def test_answering_twice_shows_the_first_answer(client, warm_round, grader_a):
 @pytest.mark.parametrize("sent", [{}, {"case": "x", "label": "REFUSED"}, {"label": "REFUSED"}])
 def test_what_did_not_arrive_whole_is_asked_again(client, warm_round, grader_a, sent):
     client.force_login(grader_a)
-    assert client.post(page_of(warm_round), sent).url == page_of(warm_round)
+    answer = client.post(page_of(warm_round), sent, follow=True)
+    assert answer.redirect_chain == [(page_of(warm_round), 302)]
+    assert "did not arrive whole" in answer.content.decode()
     assert WarmUpAnswer.objects.count() == 0
 
 
