@@ -1,0 +1,86 @@
+"""The lead goes through the queue of disagreements with the keyboard alone."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from annotate.models import Adjudication, GoldLabel, RubricTask
+from tests.annotate.worlds import make_round, make_version, response_of, say
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+DESK = {"width": 1280, "height": 800}
+
+
+@pytest.fixture
+def three(evalset, grader_a, grader_b):
+    """Three responses about which two graders differ."""
+    round = make_round(make_version(evalset, responses=[("A ferry.", [])] * 3), grader_a, grader_b)
+    for position in (1, 2, 3):
+        say(round, grader_a, position, "REFUSED", evidence=[2])
+        say(round, grader_b, position, "ANSWERED")
+    return round
+
+
+@pytest.fixture
+def queue(three, lead, live_server, new_context):
+    """The lead's page of the first of them."""
+    client = Client()
+    client.force_login(lead)
+    context = new_context(viewport=DESK)
+    context.add_cookies(
+        [{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}]
+    )
+    page = context.new_page()
+    page.goto(live_server.url + place(three, 1))
+    return page
+
+
+def place(round, position):
+    version = round.version
+    at = [version.evalset.slug, version.number, round.number, "abstention", response_of(round, position).pk]
+    return reverse("annotate:adjudicate", args=at)
+
+
+def at(page, round, position):
+    page.wait_for_url(lambda url: place(round, position) in url)
+
+
+def test_queue_by_keyboard_alone(queue, three):
+    page = queue
+    page.keyboard.press("j")
+    at(page, three, 2)
+    page.keyboard.press("k")
+    at(page, three, 1)
+    assert not Adjudication.objects.exists()
+    page.keyboard.press("2")
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    page.keyboard.press("n")
+    page.keyboard.type("a j k u z in a note are letters")
+    page.keyboard.press("Control+Enter")
+    at(page, three, 2)
+    entry = Adjudication.objects.get()
+    assert (entry.label, entry.reason, entry.note) == (
+        "ANSWERED",
+        "guideline_gap",
+        "a j k u z in a note are letters",
+    )
+    assert RubricTask.objects.get().adjudication == entry
+    page.keyboard.press("u")
+    at(page, three, 1)
+    page.keyboard.press("z")
+    page.keyboard.type("wrong key")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Taken back: what held before holds again.")).to_be_visible()
+    assert Adjudication.objects.get(revokes=entry).note == "wrong key"
+    assert not GoldLabel.objects.exists()
+
+
+def test_page_names_the_marked_passages_and_passes_axe(queue):
+    page = queue
+    expect(page.locator(".evidence .marked")).to_have_count(1)
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
