@@ -6,13 +6,18 @@ from urllib.parse import urlsplit
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from calibration.estimates import Estimate, estimate
 from calibration.judges import prompts
 from calibration.leases import DEFAULT_CONCURRENCY
-from calibration.models import Judge, Verdict
-from calibration.queries import calls_to_be_made, kin_of
-from calibration.services import BUILT_IN, KEY_VARIABLE
+from calibration.models import Judge, PromptVersion, Verdict
+from calibration.queries import kin_of
+from calibration.services import BUILT_IN, KEY_VARIABLE, dimensions_of, rubric_in_force
+from calibration.spending import Budget
+from calibration.targets import targets_of
 from evalsets.labels import LABELS
 from evalsets.models import System
+
+CHOSEN_PARAMETERS = ("only_cited", "reasoning", "reasoning_effort")
 
 
 def clean_base_url(url: str) -> str:
@@ -41,7 +46,66 @@ class PlainForm(forms.Form):
         field.choices = choices
 
 
-class JudgeForm(PlainForm):
+class PricesForm(PlainForm):
+    price_prompt = forms.DecimalField(
+        label=_("Price of a million tokens in"),
+        required=False,
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+        help_text=_("With both prices the pages tell what a run will cost and what it has cost."),
+    )
+    price_completion = forms.DecimalField(
+        label=_("Price of a million tokens out"),
+        required=False,
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+    )
+    currency = forms.RegexField(r"^[A-Z]{3}$", label=_("Currency"), required=False, initial="USD")
+
+    def clean(self):
+        super().clean()
+        given = [self.cleaned_data.get(name) is not None for name in ("price_prompt", "price_completion")]
+        if any(given) and not all(given):
+            self.add_error("price_completion", _("Give both prices, or neither."))
+
+    @property
+    def prices(self) -> dict[str, str]:
+        """As a judge keeps them; empty where there are none."""
+        if self.cleaned_data["price_prompt"] is None:
+            return {}
+        return {
+            "prompt": str(self.cleaned_data["price_prompt"]),
+            "completion": str(self.cleaned_data["price_completion"]),
+            "currency": self.cleaned_data["currency"] or "USD",
+        }
+
+
+class BudgetForm(PlainForm):
+    """What a run may take at most. It is stopped cleanly; calls under way end and count."""
+
+    budget_calls = forms.IntegerField(label=_("At most so many calls"), required=False, min_value=1)
+    budget_tokens = forms.IntegerField(label=_("At most so many tokens"), required=False, min_value=1)
+    budget_money = forms.DecimalField(
+        label=_("At most so much money"),
+        required=False,
+        min_value=0,
+        max_digits=14,
+        decimal_places=6,
+        help_text=_("In the currency of the judge's prices. Calls under way at the limit end and count."),
+    )
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(
+            calls=self.cleaned_data["budget_calls"],
+            tokens=self.cleaned_data["budget_tokens"],
+            money=self.cleaned_data["budget_money"],
+        )
+
+
+class JudgeForm(PricesForm):
     name = forms.CharField(label=_("Name"), max_length=200)
     model = forms.CharField(
         label=_("Model"),
@@ -72,8 +136,21 @@ class JudgeForm(PlainForm):
             "Empty: JUDGE_API_KEY."
         ),
     )
-    prompt_version = forms.ChoiceField(
-        label=_("Prompt version"), choices=[(prompts.BUILT_IN, prompts.BUILT_IN)], initial=prompts.BUILT_IN
+    prompt_version = forms.ChoiceField(label=_("Prompt version"), initial=prompts.BUILT_IN)
+    only_cited = forms.BooleanField(
+        label=_("Show only the passages that a claim cites"),
+        required=False,
+        help_text=_("Otherwise every passage that the system was served."),
+    )
+    reasoning = forms.BooleanField(
+        label=_("A reasoning model"),
+        required=False,
+        help_text=_("No temperature is sent, and the limit of the answer as max_completion_tokens."),
+    )
+    reasoning_effort = forms.ChoiceField(
+        label=_("Reasoning effort"),
+        required=False,
+        choices=[("", _("not sent")), *((name, name) for name in ("minimal", "low", "medium", "high"))],
     )
     temperature = forms.FloatField(
         label=_("Temperature"),
@@ -104,6 +181,9 @@ class JudgeForm(PlainForm):
     def __init__(self, *args, evalset, **options):
         super().__init__(*args, **options)
         self.evalset = evalset
+        numbers = PromptVersion.objects.filter(evalset=evalset).values_list("number", flat=True)
+        versions = [prompts.BUILT_IN, *(str(number) for number in numbers)]
+        self.offer("prompt_version", [(version, version) for version in versions])
 
     def clean_name(self):
         name = self.cleaned_data["name"]
@@ -127,10 +207,12 @@ class JudgeForm(PlainForm):
     @property
     def judge(self) -> dict:
         """The arguments of `add_judge`."""
-        sent = ("temperature", "max_tokens", "concurrency")
-        plain = {name: value for name, value in self.cleaned_data.items() if name not in sent}
-        given = {name: self.cleaned_data[name] for name in sent if self.cleaned_data[name] is not None}
-        return {**plain, "parameters": given}
+        numbers, choices = ("temperature", "max_tokens", "concurrency"), CHOSEN_PARAMETERS
+        apart = {*numbers, *choices, *PricesForm.base_fields}
+        plain = {name: value for name, value in self.cleaned_data.items() if name not in apart}
+        given = {name: self.cleaned_data[name] for name in numbers if self.cleaned_data[name] is not None}
+        given |= {name: self.cleaned_data[name] for name in choices if self.cleaned_data[name]}
+        return {**plain, "parameters": given, "prices": self.prices}
 
     @property
     def warnings(self) -> list[str]:
@@ -140,14 +222,13 @@ class JudgeForm(PlainForm):
         return [_("The judge is of the same model family as {systems}.").format(systems=", ".join(kin))]
 
 
-class StartForm(PlainForm):
+class StartForm(BudgetForm):
     """Which judge, about what, over which system runs."""
 
     judge = forms.ChoiceField(label=_("Judge"))
     dimensions = forms.MultipleChoiceField(
         label=_("Dimensions"),
         required=False,
-        choices=[(name, name) for name in LABELS],
         widget=forms.CheckboxSelectMultiple,
         help_text=_("None chosen: everything the judge can be asked."),
     )
@@ -180,6 +261,9 @@ class StartForm(PlainForm):
         self.judges = {judge.name: judge for judge in judges}
         self.runs = {str(run.number): run for run in version.runs.select_related("system")}
         names = [*self.judges, *(name for name in BUILT_IN if name not in self.judges)]
+        self.rubric_version = rubric_in_force(version)
+        asked = self.rubric_version.dimensions.values_list("name", flat=True)
+        self.offer("dimensions", [(name, name) for name in dict.fromkeys([*LABELS, *asked])])
         self.offer("judge", [(name, self._described(name)) for name in names])
         self.offer("system_runs", [(number, str(run)) for number, run in self.runs.items()])
 
@@ -190,7 +274,7 @@ class StartForm(PlainForm):
     def clean(self):
         super().clean()
         judge = self.cleaned_data.get("judge", "")
-        able = BUILT_IN.get(judge, tuple(LABELS))
+        able = self._able(judge)
         if any(name not in able for name in self.cleaned_data.get("dimensions", [])):
             self.add_error(
                 "dimensions",
@@ -199,10 +283,13 @@ class StartForm(PlainForm):
                 ),
             )
 
+    def _able(self, name: str) -> tuple[str, ...]:
+        judge = self.judges.get(name)
+        return dimensions_of(judge, self.rubric_version) if judge else BUILT_IN.get(name, tuple(LABELS))
+
     @property
     def asked(self) -> list[str]:
-        chosen = self.cleaned_data["dimensions"]
-        return chosen or list(BUILT_IN.get(self.cleaned_data["judge"], tuple(LABELS)))
+        return self.cleaned_data["dimensions"] or list(self._able(self.cleaned_data["judge"]))
 
     @property
     def chosen_runs(self) -> list:
@@ -210,7 +297,25 @@ class StartForm(PlainForm):
 
     @property
     def calls(self) -> int:
-        return calls_to_be_made(self.chosen_runs, self.asked, self.cleaned_data["repeats"])
+        targets = targets_of(
+            system_runs=self.chosen_runs, dimensions=self.asked, rubric_version=self.rubric_version
+        )
+        return len(targets) * self.cleaned_data["repeats"]
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """Of a judge that calls somebody; the others cost nothing."""
+        judge = self.judges.get(self.cleaned_data["judge"])
+        if judge is None or judge.kind != Judge.Kind.OPENAI:
+            return None
+        return estimate(
+            judge=judge,
+            rubric_version=self.rubric_version,
+            system_runs=self.chosen_runs,
+            dimensions=self.asked,
+            repeats=self.cleaned_data["repeats"],
+            use_cache=self.cleaned_data["use_cache"],
+        )
 
     @property
     def kin(self) -> list[str]:

@@ -149,6 +149,17 @@ class JudgeRun(models.Model):
     def __str__(self):
         return f"{self.judge} run {self.number}"
 
+    @property
+    def budget_in_words(self) -> str:
+        words = []
+        if self.budget_calls is not None:
+            words.append(_("%(n)s calls") % {"n": self.budget_calls})
+        if self.budget_tokens is not None:
+            words.append(_("%(n)s tokens") % {"n": self.budget_tokens})
+        if self.budget_money is not None:
+            words.append(f"{self.budget_money.normalize():f} {self.prices.get('currency', '')}")
+        return "; ".join(str(word) for word in words)
+
 
 VERDICT_LABEL_FITS = (
     Q(dimension="grounding", claim__isnull=False, passage__isnull=True, label__in=("", *GROUNDING))

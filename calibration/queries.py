@@ -10,8 +10,7 @@ from django.utils import timezone
 
 from calibration.models import JudgeRun, Verdict, WorkerSighting
 from calibration.spending import Spent, cost_of, spent_in
-from calibration.targets import targets_of
-from evalsets.models import EvalSetVersion, System, SystemRun
+from evalsets.models import EvalSetVersion, System
 
 WORKER_SECONDS = 30
 RATE_SECONDS = 60
@@ -147,11 +146,6 @@ def worker_seen() -> bool:
     return WorkerSighting.objects.filter(
         seen_at__gte=timezone.now() - timedelta(seconds=WORKER_SECONDS)
     ).exists()
-
-
-def calls_to_be_made(system_runs: Iterable[SystemRun], dimensions: Iterable[str], repeats: int = 1) -> int:
-    """At most: answers from the cache are not asked for again, invalid ones once more."""
-    return len(targets_of(system_runs=system_runs, dimensions=list(dimensions))) * repeats
 
 
 def runs_of(version: EvalSetVersion) -> list[JudgeRun]:

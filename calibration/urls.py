@@ -39,6 +39,7 @@ urlpatterns = [
     path(f"{VERSION}/judges/panels/new/", panels.new_panel, name="new_panel"),
     path(f"{VERSION}/judges/baselines/", panels.run_baselines, name="run_baselines"),
     path(f"{VERSION}/judges/new/", judges.new_judge, name="new_judge"),
+    path(f"{VERSION}/judges/<int:judge>/prices/", judges.judge_prices, name="judge_prices"),
     path(f"{VERSION}/judges/confirm/", judges.confirm_judge_run, name="confirm_judge_run"),
     path(f"{VERSION}/judges/start/", judges.start_judge_run, name="start_judge_run"),
     path(f"{JUDGE_RUN}/", judges.judge_run, name="judge_run"),

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 from celery import current_app
 from django.conf import settings
@@ -36,6 +37,8 @@ from calibration.leases import (
     OPEN_STATES,
     RULES_AT_ONCE,
     Claimed,
+    as_failed_call,
+    as_recorded,
     calls_somebody,
     claim_verdicts,
     concurrency_of,
@@ -43,8 +46,7 @@ from calibration.leases import (
     free_places,
     give_back_expired,
     keep_calls,
-    record_failed_call,
-    record_verdict,
+    let_go,
     under_way,
 )
 from calibration.models import Judge, JudgeRun, Verdict, WorkerSighting
@@ -104,6 +106,17 @@ class Ended:
         if isinstance(self.came, CallFailed) and not self.came.exchanges:
             return (Exchange(reply=self.came.detail, failure=self.came.kind),)
         return self.came.exchanges
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        sha256 = self.candidate.sha256
+        if isinstance(self.came, CallFailed):
+            return as_failed_call(self.came, attempts=self.claimed.attempts, input_sha256=sha256)
+        return as_recorded(self.came, input_sha256=sha256, from_cache=self.candidate.known is not None)
+
+    @property
+    def label(self) -> str:
+        return "" if isinstance(self.came, CallFailed) else self.came.reading.label
 
     @property
     def failure(self) -> str:
@@ -367,21 +380,14 @@ def _cached(run: JudgeRun, candidates: Sequence[Candidate]) -> dict[tuple[str, i
 
 def record(run: JudgeRun, ended: list[Ended]) -> None:
     """Write what came back, each verdict only if it is still ours, what is asked after it, and every call."""
-    questions = _conditional_questions(run) if ended else []
-    for one in sorted(ended, key=lambda one: one.claimed.verdict.pk):
-        sha256 = one.candidate.sha256
-        if isinstance(one.came, CallFailed):
-            record_failed_call(claimed=one.claimed, failed=one.came, input_sha256=sha256)
-        else:
-            is_ours = record_verdict(
-                claimed=one.claimed,
-                outcome=one.came,
-                input_sha256=sha256,
-                from_cache=one.candidate.known is not None,
-            )
-            if is_ours and questions:
-                _ask_what_follows(run, one.claimed.verdict, one.came.reading.label, questions)
-    if ended and calls_somebody(run):
+    if not ended:
+        return
+    ours = let_go([(one.claimed, one.changes) for one in ended])
+    if questions := _conditional_questions(run):
+        for one in ended:
+            if one.claimed.verdict.pk in ours and one.label:
+                _ask_what_follows(run, one.claimed.verdict, one.label, questions)
+    if calls_somebody(run):
         keep_calls(run=run, ended=[(one.claimed, one.exchanges) for one in ended])
 
 

@@ -5,10 +5,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST, require_safe
 
 from annotate.access import labels_of
-from calibration.forms import JudgeForm, StartForm, VerdictFilter
+from calibration.forms import BudgetForm, JudgeForm, PricesForm, StartForm, VerdictFilter
 from calibration.models import Judge, JudgeRun
 from calibration.queries import progress_of, runs_of, worker_seen
-from calibration.services import Refused, add_judge, judge_named, resume_run, start_run, stop_run
+from calibration.services import Refused, add_judge, judge_named, resume_run, set_prices, start_run, stop_run
 from calibration.sightings import note_sighting
 
 PAGE = 50
@@ -19,6 +19,11 @@ def judge_run_of(person, slug, number, run):
     version = labels_of(person, slug, number)
     runs = JudgeRun.objects.select_related("judge", "version__evalset", "rubric_version__rubric")
     return version, get_object_or_404(runs, version=version, number=run)
+
+
+def budget_form_of(run):
+    names = ("budget_calls", "budget_tokens", "budget_money")
+    return BudgetForm(initial={name: getattr(run, name) for name in names})
 
 
 @require_safe
@@ -51,6 +56,22 @@ def new_judge(request, slug, number):
     return render(request, "calibration/judge_new.html", {"version": version, "form": form}, status=status)
 
 
+@require_http_methods(["GET", "POST"])
+def judge_prices(request, slug, number, judge):
+    version = labels_of(request.user, slug, number)
+    judge = get_object_or_404(Judge, evalset=version.evalset, kind=Judge.Kind.OPENAI, pk=judge)
+    now = {"price_prompt": judge.prices.get("prompt"), "price_completion": judge.prices.get("completion")}
+    now["currency"] = judge.prices.get("currency", "USD")
+    form = PricesForm(request.POST or None, initial=now)
+    if request.method == "POST" and form.is_valid():
+        set_prices(judge=judge, prices=form.prices)
+        messages.success(request, _("The prices hold for runs that are started from now on."))
+        return redirect("calibration:judges", slug, number)
+    context = {"version": version, "judge": judge, "form": form}
+    status = 400 if form.errors else 200
+    return render(request, "calibration/judge_prices.html", context, status=status)
+
+
 @require_GET
 def confirm_judge_run(request, slug, number):
     """What a start would mean, before it happens: the calls, and what speaks against them."""
@@ -78,6 +99,7 @@ def start_judge_run(request, slug, number):
             dimensions=form.asked,
             repeats=form.cleaned_data["repeats"],
             use_cache=form.cleaned_data["use_cache"],
+            budget=form.budget,
             person=request.user,
         )
     except Refused as error:
@@ -90,6 +112,7 @@ def start_judge_run(request, slug, number):
 def judge_run(request, slug, number, run):
     version, judge_run = judge_run_of(request.user, slug, number, run)
     context = {"version": version, "run": judge_run, "progress": progress_of(judge_run)}
+    context["budget_form"] = budget_form_of(judge_run)
     return render(request, "calibration/judge_run.html", context)
 
 
@@ -98,6 +121,7 @@ def progress(request, slug, number, run):
     """The piece of the page that changes; the page polls it while the run is under way."""
     version, judge_run = judge_run_of(request.user, slug, number, run)
     context = {"version": version, "run": judge_run, "progress": progress_of(judge_run)}
+    context["budget_form"] = budget_form_of(judge_run)
     return render(request, "calibration/_judge_progress.html", context)
 
 
@@ -112,8 +136,13 @@ def stop_judge_run(request, slug, number, run):
 @require_POST
 def resume_judge_run(request, slug, number, run):
     _version, judge_run = judge_run_of(request.user, slug, number, run)
+    form = BudgetForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("A budget is a number above zero; nothing was changed."))
+        return redirect("calibration:judge_run", slug, number, run)
+    given = form.budget if any(form.cleaned_data.values()) else None
     try:
-        resume_run(run=judge_run, retry_failed="retry_failed" in request.POST)
+        resume_run(run=judge_run, retry_failed="retry_failed" in request.POST, budget=given)
     except Refused as error:
         messages.error(request, str(error))
     return redirect("calibration:judge_run", slug, number, run)

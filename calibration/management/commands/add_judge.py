@@ -22,6 +22,12 @@ class Command(BaseCommand):
         parser.add_argument("--temperature", type=float, help="not sent when not given")
         parser.add_argument("--max-tokens", type=int, help="budget of an answer, thinking included")
         parser.add_argument("--concurrency", type=int, help="calls at the same time")
+        parser.add_argument("--only-cited", action="store_true", help="show only passages that a claim cites")
+        parser.add_argument("--reasoning", action="store_true", help="a reasoning model: no temperature")
+        parser.add_argument("--reasoning-effort", default="", help="minimal, low, medium or high")
+        parser.add_argument("--price-prompt", help="of a million tokens in")
+        parser.add_argument("--price-completion", help="of a million tokens out")
+        parser.add_argument("--currency", default="USD")
         parser.add_argument("--api-key-variable", default="", help="default: JUDGE_API_KEY")
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 

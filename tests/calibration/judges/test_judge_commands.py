@@ -157,3 +157,30 @@ def test_add_judge_with_bad_input_names_the_option(evalset, arguments, message):
 def test_add_judge_to_an_unknown_eval_set():
     with pytest.raises(CommandError, match="no eval set 'nowhere'"):
         call_command("add_judge", "nowhere", "--name", "x", "--model", "m")
+
+
+@pytest.mark.django_db
+def test_judge_run_dry_run_starts_nothing(judge, version):
+    result, _words = command("judge_run", "roles@1", "--judge", "fake", "--dry-run")
+    assert (result["dry_run"], result["targets"], result["calls"]) == (True, 9, 9)
+    assert result["tokens"]["completion"] == 540
+    assert (result["cost"], result["seconds"]) == (None, None)
+    assert not JudgeRun.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_judge_run_stops_at_its_budget_and_goes_on_with_a_larger_one(judge, version, server):
+    first, _words = command("judge_run", "roles@1", "--judge", "fake", "--max-calls", "4", "--wait")
+    assert (first["state"], first["calls"]) == ("stopped", 4)
+    assert first["stopped"] == {"reason": "budget", "detail": "calls: 4 of 4"}
+    again, _words = command("judge_run", "roles@1", "--resume", "1", "--max-calls", "40", "--wait")
+    assert (again["state"], again["stopped"], server.calls) == ("complete", None, 9)
+
+
+@pytest.mark.django_db
+def test_add_judge_with_prices_and_a_reasoning_model(version):
+    command("add_judge", "roles", "--name", "r", "--model", "m", "--reasoning", "--reasoning-effort", "low",
+            "--only-cited", "--price-prompt", "2.5", "--price-completion", "10")  # fmt: skip
+    judge = Judge.objects.get(name="r")
+    assert judge.parameters == {"only_cited": True, "reasoning": True, "reasoning_effort": "low"}
+    assert judge.prices == {"prompt": "2.5", "completion": "10", "currency": "USD"}

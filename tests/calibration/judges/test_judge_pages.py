@@ -1,5 +1,7 @@
 """The lead's pages about judges: who may open them, what they do, and what they withhold."""
 
+from decimal import Decimal
+
 import pytest
 from django.urls import reverse
 
@@ -40,12 +42,22 @@ def failed_run(run, server, no_waiting):
     return run_inline(run=run)
 
 
-GETS = ["judges", "new_judge", "confirm_judge_run", "judge_run", "judge_run_progress", "verdicts"]
-POSTS = ["new_judge", "start_judge_run", "stop_judge_run", "resume_judge_run"]
+GETS = [
+    "judges",
+    "new_judge",
+    "judge_prices",
+    "confirm_judge_run",
+    "judge_run",
+    "judge_run_progress",
+    "verdicts",
+]
+POSTS = ["new_judge", "judge_prices", "start_judge_run", "stop_judge_run", "resume_judge_run"]
 OF_A_RUN = {"judge_run", "judge_run_progress", "verdicts", "stop_judge_run", "resume_judge_run"}
 
 
 def arguments_of(name, run):
+    if name == "judge_prices":
+        return [run.judge.pk]
     return [run.number] if name in OF_A_RUN else []
 
 
@@ -58,7 +70,7 @@ def test_only_a_lead_finds_these_pages(client, version, run, request, who, metho
     assert (run.state, JudgeRun.objects.count(), Judge.objects.count()) == ("running", 1, 1)
 
 
-@pytest.mark.parametrize("name", sorted(set(POSTS) - {"new_judge"}))
+@pytest.mark.parametrize("name", sorted(set(POSTS) - {"new_judge", "judge_prices"}))
 def test_get_where_post_is_due(client, version, run, lead, name):
     client.force_login(lead)
     assert client.get(path(name, version, *arguments_of(name, run))).status_code == 405
@@ -130,6 +142,8 @@ def test_add_judge_twice(client, version, lead):
         ("max_tokens", "0"),
         ("concurrency", "0"),
         ("prompt_version", "99"),
+        ("price_completion", "-1"),
+        ("reasoning_effort", "huge"),
     ],
 )
 def test_add_judge_with_bad_input(client, version, lead, field, value):
@@ -156,6 +170,55 @@ def test_the_number_of_calls_is_said_before_the_start(client, version, lead, jud
     page = client.get(path("confirm_judge_run", version), {"judge": "fake", "repeats": 2}).content.decode()
     assert "<strong>18 calls</strong>" in page
     assert not JudgeRun.objects.exists()
+
+
+def test_what_a_run_would_take_is_said_before_the_start(client, version, lead, judge):
+    client.force_login(lead)
+    prices = {"price_prompt": "1000", "price_completion": "1000", "currency": "EUR"}
+    assert client.post(path("judge_prices", version, judge.pk), prices).status_code == 302
+    page = client.get(path("confirm_judge_run", version), {"judge": "fake", "repeats": 1})
+    estimate = page.context["form"].estimate
+    assert (estimate.calls, estimate.completion_tokens, estimate.minutes) == (9, 540, None)
+    assert estimate.cost == Decimal(estimate.tokens) / 1000
+    assert f"about {estimate.prompt_tokens} in, 540 out" in page.content.decode()
+    assert "rule of thumb" in page.content.decode()
+
+
+def test_the_estimate_is_reckoned_from_earlier_calls_and_the_cache(client, version, lead, judge, run):
+    run_inline(run=run)
+    client.force_login(lead)
+    asked = {"judge": "fake", "repeats": 2, "use_cache": "on"}
+    estimate = client.get(path("confirm_judge_run", version), asked).context["form"].estimate
+    assert (estimate.from_cache, estimate.calls, estimate.measured_calls) == (9, 9, 9)
+    assert estimate.completion_tokens == 90  # ten for each, as before
+    assert 700 < estimate.prompt_tokens < 1100  # a hundred for each call of about the same length
+    assert estimate.seconds > 0
+
+
+def test_start_with_a_budget_and_go_on_with_a_larger_one(client, version, lead, judge):
+    client.force_login(lead)
+    client.post(path("start_judge_run", version), {"judge": "fake", "repeats": 1, "budget_calls": "2"})
+    run = run_inline(run=JudgeRun.objects.get())
+    assert run.stop_reason == "budget"
+    page = client.get(path("judge_run", version, run.number)).content.decode()
+    assert "Resume with this budget" in page
+    client.post(path("resume_judge_run", version, run.number), {"budget_calls": "no"})
+    run.refresh_from_db()
+    assert run.state == "stopped"
+    client.post(path("resume_judge_run", version, run.number), {"budget_calls": "50"})
+    run.refresh_from_db()
+    assert (run.state, run.budget_calls) == ("running", 50)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"price_prompt": "1"}, {"price_prompt": "-1", "price_completion": "1"}, {"currency": "euro"}],
+)
+def test_prices_with_bad_input(client, version, lead, judge, wrong):
+    client.force_login(lead)
+    assert client.post(path("judge_prices", version, judge.pk), wrong).status_code == 400
+    judge.refresh_from_db()
+    assert judge.prices == {}
 
 
 def test_start_judge_run(client, version, lead, judge):
