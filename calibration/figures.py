@@ -15,7 +15,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from calibration.inert import inert
+from evalsets.inert import inert
 
 INK, SOFT, LINE = "#1d1f23", "#596070", "#e0dcd2"
 JUDGE, BAR = "#2b5a88", "#b02f1e"

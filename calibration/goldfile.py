@@ -13,10 +13,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibration.inert import inert
 from calibration.measures import Figures, agreement_of, rates_of
 from calibration.table import MISSING, Column, Table, Targets, gold_column, grader_column
 from evalsets.hashing import fingerprint
+from evalsets.inert import inert
 from evalsets.labels import LABELS
 
 GOLD, UNRESOLVED, CSV = "gold.jsonl", "unresolved.jsonl", "gold.csv"

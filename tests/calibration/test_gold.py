@@ -12,8 +12,8 @@ from django.core.management.base import CommandError
 
 from annotate.models import Flag, Round
 from calibration import gold_export, goldfile
-from calibration.inert import inert
 from calibration.recompute import recompute
+from evalsets.inert import inert
 from tests.calibration.labelled import judged, labelled_set
 
 pytestmark = pytest.mark.django_db
