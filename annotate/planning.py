@@ -102,11 +102,11 @@ def plan(
     rota = _Rota(len(graders), Random(f"{seed}:teams"))
     slots_of: list[dict[R, int]] = [{} for _ in graders]
     for index, response in enumerate(shared):
-        for slot, grader in enumerate(_turned(rota.team(graders_each or len(graders)), index), start=1):
-            slots_of[grader][response] = slot
+        for slot, place in enumerate(_turned(rota.team(graders_each or len(graders)), index), start=1):
+            slots_of[place][response] = slot
     for response in rest:
-        [grader] = rota.team(1)
-        slots_of[grader][response] = 1
+        [place] = rota.team(1)
+        slots_of[place][response] = 1
 
     made: list[Slot[R, G]] = []
     for position, grader in enumerate(graders):

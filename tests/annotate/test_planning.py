@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.planning import Overlap, overlapping, plan, share_of
+from annotate.planning import Overlap, overlapping, plan, share_of, to_take
 
 NAMES = [f"g{i}" for i in range(8)]
 
@@ -208,3 +208,16 @@ def test_plan_refuses_nonsense(wrong, message):
 def test_overlap_refuses_nonsense(wrong, message):
     with pytest.raises(ValueError, match=message):
         Overlap(**wrong)
+
+
+# Somebody joins
+
+
+@given(left=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 30)), own=st.integers(0, 30))
+def test_newcomer_ends_with_as_much_as_those_who_gave(left, own):
+    taken = to_take(left, own)
+    after = {name: n - taken[name] for name, n in left.items()}
+    assert all(n >= 0 for n in taken.values())
+    newcomer = own + sum(taken.values())
+    assert all(n <= newcomer + 1 for n in after.values())
+    assert all(newcomer <= after[name] + 1 for name, n in taken.items() if n)
