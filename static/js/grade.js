@@ -185,7 +185,9 @@
     }, pause);
     pause = Math.min(pause * 1.6, 15 * SECONDS);
   };
+  let waitsFor = ""; // the label that this page says is waiting
   const sayWaiting = (label, loggedOut = false) => {
+    waitsFor = label.says;
     if (loggedOut) trouble(words("loggedOut"), label.says, words("logIn"));
     else trouble(words("unreachable"), label.says);
     retryLater();
@@ -215,7 +217,10 @@
     }
     outbox.drop(label);
     pause = SECONDS;
-    if (!outbox.waiting().length) trouble("");
+    if (!outbox.waiting().length) {
+      waitsFor = "";
+      trouble("");
+    }
     hint("");
     if (late) savedLate = performance.now();
     // A label of another tab, sent from here: nothing moves under the hands of whoever works in this one.
@@ -240,11 +245,17 @@
 
   addEventListener("online", retry);
   addEventListener("focus", retry);
-  addEventListener("storage", (event) => {
+  // Another tab holds a label back, or has sent the one that this page waited for.
+  addEventListener("storage", async (event) => {
     if (event.key !== main.dataset.store) return;
     const [label] = outbox.waiting();
-    if (label) sayWaiting(label);
-    else trouble("");
+    if (label) return sayWaiting(label);
+    if (!waitsFor || saving) return;
+    const said = waitsFor;
+    waitsFor = "";
+    savedLate = performance.now();
+    await act(location.pathname, null);
+    document.getElementById("kept").replaceChildren(`✓ ${words("sentLate")} ${said}`);
   });
 
   // Everything else: nothing of it is sent again by itself

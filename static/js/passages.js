@@ -9,7 +9,7 @@ const Passages = (() => {
 
   const reveal = (element) => {
     const box = element.closest(".evidence");
-    const scrollsItself = box.scrollHeight > box.clientHeight && getComputedStyle(box).overflowY !== "visible";
+    const scrollsItself = box && box.scrollHeight > box.clientHeight && getComputedStyle(box).overflowY !== "visible";
     if (!scrollsItself) return element.scrollIntoView({ block: "center" });
     const above = element.getBoundingClientRect().top - box.getBoundingClientRect().top;
     box.scrollTop += above - box.clientHeight / 4;
