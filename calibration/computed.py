@@ -1,15 +1,18 @@
 """Judges that call nobody: those that learn from people's labels, and panels of other judges.
 
-Their verdicts follow from rows that are there already, so a run is filled in one transaction.
+Their verdicts follow from rows that are there already, so one worker fills a whole run.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
+from uuid import UUID, uuid4
 
-from django.db import transaction
-from django.db.models import QuerySet
+from django.db import DatabaseError, transaction
+from django.db.models import F, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -22,7 +25,10 @@ from evalsets.models import EvalSetVersion, SystemRun
 
 LEARNING = frozenset({Judge.Kind.TRAINED, Judge.Kind.MAJORITY})
 KINDS = LEARNING | {Judge.Kind.PANEL}
-BATCH = 500
+BATCH = 200
+LEASE_SECONDS = 600  # whoever has not written by then has died, and another one begins anew
+
+log = logging.getLogger(__name__)
 
 State = Verdict.State
 Outcome = dict[str, Any]  # the fields of a verdict
@@ -112,39 +118,54 @@ def human_labels(version: EvalSetVersion, dimension: str) -> dict[int, str]:
 # The run itself
 
 
-@transaction.atomic
 def compute(*, run: JudgeRun) -> int:
-    """Fill every pending verdict of the run; how many. Whoever comes second finds nothing left."""
-    locked = JudgeRun.objects.select_for_update().get(pk=run.pk)
-    if locked.state != JudgeRun.State.RUNNING:
-        return 0
-    judge = run.judge
-    say: Callable[[JudgeRun, str, list[Verdict]], list[Outcome]]
-    say = _say_panel if judge.kind == Judge.Kind.PANEL else _say_learnt
-    done: list[Verdict] = []
+    """Fill what is pending in the run; how many. A second worker finds nothing pending and leaves it alone.
+
+    The work is done outside of any transaction, and written row by row under the token of the claim.
+    """
+    token = uuid4()
+    waiting = _claimed(run, token)
     for dimension in run.dimensions:
-        waiting = list(run.verdicts.filter(state=State.PENDING, dimension=dimension).order_by("pk"))
-        for verdict, outcome in zip(waiting, say(run, dimension, waiting), strict=True):
-            for name, value in outcome.items():
-                setattr(verdict, name, value)
-            verdict.updated_at = timezone.now()
-            done.append(verdict)
-    Verdict.objects.bulk_update(done, _FIELDS, batch_size=BATCH)
-    return len(done)
+        asked = [verdict for verdict in waiting if verdict.dimension == dimension]
+        outcomes = _outcomes(run, dimension, asked) if asked else []
+        for start in range(0, len(asked), BATCH):
+            part = slice(start, start + BATCH)
+            _record(token, zip(asked[part], outcomes[part], strict=True))
+    return len(waiting)
 
 
-_FIELDS = [
-    "state",
-    "label",
-    "failure",
-    "detail",
-    "raw_output",
-    "resolved_model",
-    "effective_parameters",
-    "milliseconds",
-    "attempts",
-    "updated_at",
-]
+def _claimed(run: JudgeRun, token: UUID) -> list[Verdict]:
+    now = timezone.now()
+    run.verdicts.filter(state=State.PENDING).update(
+        state=State.CLAIMED,
+        claim_token=token,
+        lease_until=now + timedelta(seconds=LEASE_SECONDS),
+        attempts=F("attempts") + 1,
+        updated_at=now,
+    )
+    return list(run.verdicts.filter(claim_token=token).order_by("pk"))
+
+
+def _outcomes(run: JudgeRun, dimension: str, verdicts: list[Verdict]) -> list[Outcome]:
+    say = _say_panel if run.judge.kind == Judge.Kind.PANEL else _say_learnt
+    try:
+        return say(run, dimension, verdicts)
+    except DatabaseError:
+        raise
+    except Exception as error:
+        log.exception("judge run %s cannot be computed", run.pk)
+        detail = f"{type(error).__name__}: {error}"
+        return [
+            _failed(Verdict.Failure.INTERNAL, detail=detail, model="", parameters={}) for _one in verdicts
+        ]
+
+
+@transaction.atomic
+def _record(token: UUID, outcomes: Iterable[tuple[Verdict, Outcome]]) -> None:
+    free = {"claim_token": None, "lease_until": None, "updated_at": timezone.now()}
+    for verdict, outcome in outcomes:
+        held = Verdict.objects.filter(pk=verdict.pk, state=State.CLAIMED, claim_token=token)
+        held.update(**free, **outcome)
 
 
 def _valid(label: str, *, detail: str, reason: str, model: str, parameters: Outcome) -> Outcome:
@@ -157,7 +178,6 @@ def _valid(label: str, *, detail: str, reason: str, model: str, parameters: Outc
         "resolved_model": model,
         "effective_parameters": parameters,
         "milliseconds": 0,
-        "attempts": 1,
     }
 
 
@@ -171,7 +191,6 @@ def _failed(failure: str, *, detail: str, model: str, parameters: Outcome) -> Ou
         "resolved_model": model,
         "effective_parameters": parameters,
         "milliseconds": 0,
-        "attempts": 1,
     }
 
 

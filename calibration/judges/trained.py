@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.judges.baseline import content_words, numbers_in, says_no
 
@@ -69,9 +70,13 @@ def cross_fitted(
     list of Guess or None
         None where the other folds hold no label at all. Where they hold one label only, it is that label.
     """
-    return _by_fold(
-        labels, items, seed, folds, lambda known, asked: _fitted(texts, labels, known, asked, seed)
-    )
+    said = [text.text for text in texts]
+    counted = np.array([_counted(text) for text in texts])
+
+    def fitted(known: list[int], asked: list[int]) -> list[Guess]:
+        return _fitted(said, counted, labels, known, asked, seed)
+
+    return _by_fold(labels, items, seed, folds, fitted)
 
 
 def majority_labels(
@@ -106,7 +111,12 @@ def _by_fold(
 
 
 def _fitted(
-    texts: Sequence[Text], labels: Sequence[str | None], known: list[int], asked: list[int], seed: int
+    texts: Sequence[str],
+    counted: NDArray[np.float64],
+    labels: Sequence[str | None],
+    known: list[int],
+    asked: list[int],
+    seed: int,
 ) -> list[Guess]:
     seen = [str(labels[row]) for row in known]
     if len(set(seen)) == 1:
@@ -114,24 +124,25 @@ def _fitted(
     from scipy.sparse import csr_matrix, hstack
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
     from sklearn.preprocessing import StandardScaler
 
     words = TfidfVectorizer(
         ngram_range=(1, 2), sublinear_tf=True, max_features=MOST_FEATURES, token_pattern=r"\w+"
     )
     scale = StandardScaler()
-
-    def features(rows: list[int], learn: bool):
-        said = [texts[row].text for row in rows]
-        counted = np.array([_counted(texts[row]) for row in rows])
-        if not learn:
-            return hstack([words.transform(said), csr_matrix(scale.transform(counted))]).tocsr()
-        scaled = scale.fit_transform(counted)
-        return hstack([_words_of(words, said), csr_matrix(scaled)]).tocsr()
-
-    model = LogisticRegression(class_weight="balanced", max_iter=2000, random_state=seed % 2**32)
-    model.fit(features(known, learn=True), seen)
-    shares = model.predict_proba(features(asked, learn=False))
+    learnt = hstack(
+        [_words_of(words, [texts[row] for row in known]), csr_matrix(scale.fit_transform(counted[known]))]
+    )
+    new = hstack(
+        [words.transform([texts[row] for row in asked]), csr_matrix(scale.transform(counted[asked]))]
+    )
+    # One thread and sparse throughout: the other solvers wait for each other's threads on a busy machine.
+    model = OneVsRestClassifier(
+        LogisticRegression(solver="liblinear", class_weight="balanced", random_state=seed % 2**32)
+    )
+    model.fit(learnt.tocsr(), seen)
+    shares = model.predict_proba(new.tocsr())
     best = shares.argmax(axis=1)
     return [
         Guess(str(model.classes_[column]), float(share[column]), len(known))

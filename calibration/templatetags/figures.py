@@ -17,8 +17,8 @@ def _signed(text: str) -> str:
 
 @register.filter
 def coefficient(value) -> str:
-    """0.4701 as 0.47."""
-    return UNKNOWN if value is None else _signed(f"{value:.2f}")
+    """0.4701 as 0.47, and -0.004 as 0.00."""
+    return UNKNOWN if value is None else _signed(f"{round(value, 2) or 0.0:.2f}")
 
 
 @register.filter

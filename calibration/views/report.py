@@ -73,6 +73,7 @@ def _shown(report):
     payload = report.payload
     rows = figures.ladder_rows(payload["agreement"])
     bar = payload["gate"]["policy"]["min_judge_agreement"]
+    closed = closed_systems(report)
     return {
         "payload": payload,
         "ladder_rows": rows,
@@ -87,7 +88,9 @@ def _shown(report):
         "gold_pair": payload["agreement"]["judge_vs_gold"],
         "costly": costly_cell(payload["agreement"]["confusion"]),
         "labels_changed": labels_have_changed(report),
-        "closed": closed_systems(report),
+        "closed": closed,
+        # Sums of the judge's labels are its rate: not while one system's is withheld.
+        "sums_shown": standing_of(report).trusted and not closed,
     }
 
 

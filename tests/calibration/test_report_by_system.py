@@ -110,6 +110,8 @@ def test_one_system_is_withheld_in_every_answer_while_the_others_show(xstest, cl
     at = ["xstest", 1, run.number, "abstention"]
     report_page = client.get(reverse("calibration:report", args=at)).content.decode()
     assert f'Not for <bdi class="text">{MISTRAL}</bdi>' in report_page
+    rows = BeautifulSoup(report_page, "html.parser").select("table.matrix tbody th")
+    assert rows and "sum" not in [row.get_text(strip=True) for row in rows], "sums of the judge are its rate"
 
 
 def test_the_check_fails_on_a_system_without_trust(xstest):
