@@ -411,7 +411,10 @@ class _Sql:
         return f"settled AS ({' UNION ALL '.join(parts)})"
 
     def _listed(self, has_conditions: bool) -> str:
-        """A conditional question whose condition does not hold in the end is nobody's to decide."""
+        """A conditional question whose condition does not hold in the end is nobody's to decide.
+
+        What decides whether a target is listed is joined first: most targets are out after it.
+        """
         missing = "s.n < COALESCE(b.n, 0)"
         joins, where = "", ""
         if has_conditions:
@@ -436,10 +439,10 @@ class _Sql:
             "CASE WHEN s.noted = 1 OR f.claim IS NOT NULL OR p.claim IS NOT NULL THEN 1 ELSE 0 END "
             f"AS explained, CASE WHEN {missing} THEN 1 WHEN d.claim IS NOT NULL AND p.claim IS NULL THEN 2 "
             "ELSE 0 END AS status FROM said s "
-            "LEFT JOIN assigned b ON b.response_id = s.response_id "
             "LEFT JOIN decided d ON d.dimension = s.dimension AND d.response_id = s.response_id "
             "AND d.claim = s.claim AND d.passage = s.passage "
             "LEFT JOIN proposed p ON p.claim = s.claim AND s.dimension = %s "
+            "LEFT JOIN assigned b ON b.response_id = s.response_id "
             "LEFT JOIN flagged f ON f.response_id = s.response_id AND f.claim = s.claim "
             f"{joins}WHERE (s.low <> s.high OR d.claim IS NOT NULL OR p.claim IS NOT NULL){where})"
         )

@@ -48,7 +48,6 @@ def list_disagreements(request, slug, number):
             "pairs": queue.pairs,
             "total": queue.total,
             "query": urlencode({"round": round.number, **form.query}),
-            "first": queue.first(),
         }
     return render(request, "annotate/disagreements.html", context)
 

@@ -23,6 +23,7 @@ from annotate.models import (
     RubricTask,
 )
 from evalsets.models import Claim, Item
+from tests.annotate.rich import open_rich, tell_all
 from tests.annotate.worlds import freeze_all, grader_of, make_round, make_version, response_of, say
 
 
@@ -724,6 +725,68 @@ def test_others_find_nothing(split_over_six, as_, lead, grader_a, stranger, name
 
 def test_decisions_of_another_version_are_not_found(split_over_six, as_, lead):
     assert as_(lead).post(url(split_over_six, "revoke", 999)).status_code == 404
+
+
+# Optional dimensions
+
+
+@pytest.fixture
+def rich(evalset, grader_a, grader_b):
+    """One rubric that also asks about citations, passages and, of a bad claim, what kind of bad it is."""
+    return open_rich(make_version(evalset), grader_a, grader_b)
+
+
+def test_citations_and_passages_are_decided_at_addresses_of_their_own(rich, as_, lead, grader_a, grader_b):
+    tell_all(rich, grader_a, "supported", cited="full support")
+    tell_all(rich, grader_b, "supported", cited="no support")
+    response = response_of(rich, 6)
+    claim, passage = response.claims.get().pk, response.passages.get(rank=2).pk
+    assert [(d.dimension, d.target) for d in disagreements(rich)] == [
+        ("citation_support", f"{claim}-{passage}")
+    ]
+    place = url(rich, "adjudicate", "citation_support", f"{claim}-{passage}")
+    page = soup(as_(lead).get(place))
+    assert "Claim 1 with passage 2" in page.get_text()
+    assert page.select_one(".passage.asked")["id"] == "passage-2"
+    assert as_(lead).post(place, decision(page, label="partial support")).status_code == 302
+    gold = GoldLabel.objects.get(dimension="citation_support")
+    assert (gold.label, gold.claim_id, gold.passage_id) == ("partial support", claim, passage)
+    assert as_(lead).get(url(rich, "adjudicate", "context_relevance", passage)).status_code == 200
+
+
+def test_addresses_that_do_not_fit_the_dimension_are_not_found(rich, as_, lead, grader_a):
+    claim, passage = claim_of(rich, 6).pk, response_of(rich, 6).passages.get(rank=2).pk
+    elsewhere = response_of(rich, 1).passages.get(rank=2).pk
+    for dimension, target in [
+        ("citation_support", claim),
+        ("citation_support", f"{claim}-{elsewhere}"),
+        ("citation_support", f"{claim}-{passage}-1"),
+        ("grounding", f"{claim}-{passage}"),
+        ("context_relevance", "x"),
+        ("context_relevance", "9" * 30),
+        ("context_relevance", 999_999),
+        ("unheard_of", claim),
+    ]:
+        assert as_(lead).get(url(rich, "adjudicate", dimension, target)).status_code == 404
+
+
+def test_conditional_question_waits_for_the_label_it_rests_on(rich, as_, lead, grader_a, grader_b):
+    tell_all(rich, grader_a, "contradicted", "subtle conflict")
+    tell_all(rich, grader_b, "unsupported", "evident baseless info")
+
+    def statuses():
+        return {d.dimension: d.status for d in disagreements(rich)}
+
+    assert statuses() == {"grounding": "pending", "hallucination_type": "waiting"}
+    claim = claim_of(rich, 6).pk
+    page = soup(as_(lead).get(url(rich, "adjudicate", "hallucination_type", claim)))
+    assert "once grounding is settled" in page.get_text()
+    assert page.select("#decision") == []
+    bad = adjudicate(rich, 6, "contradicted", lead)
+    assert statuses() == {"grounding": "done", "hallucination_type": "pending"}
+    services.revoke(adjudication=bad, person=lead)
+    adjudicate(rich, 6, "supported", lead)
+    assert statuses() == {"grounding": "done"}  # nobody is to say which kind of bad a good claim is
 
 
 # Two at once
