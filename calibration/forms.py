@@ -8,14 +8,16 @@ from django.utils.translation import gettext_lazy as _
 
 from calibration.estimates import Estimate, estimate
 from calibration.judges import prompts
+from calibration.judges.prompts import Wording
 from calibration.leases import DEFAULT_CONCURRENCY
 from calibration.models import Judge, PromptVersion, Verdict
+from calibration.prompt_versions import METHODS
 from calibration.queries import kin_of
 from calibration.services import BUILT_IN, KEY_VARIABLE, dimensions_of, rubric_in_force
 from calibration.spending import Budget
 from calibration.targets import targets_of
 from evalsets.labels import LABELS
-from evalsets.models import System
+from evalsets.models import Response, System
 
 CHOSEN_PARAMETERS = ("only_cited", "reasoning", "reasoning_effort")
 
@@ -331,3 +333,74 @@ class VerdictFilter(PlainForm):
     failure = forms.ChoiceField(
         label=_("Failure"), required=False, choices=[("", _("all")), *Verdict.Failure.choices]
     )
+
+
+class PromptForm(PlainForm):
+    """Another wording of the prompt; the service says what it must contain."""
+
+    system = forms.CharField(
+        label=_("System message"),
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 18}),
+        help_text=_("Filled in: {nonce}, {question}, {labels}, {decisions}, {method}, {menu}."),
+    )
+    closing = forms.CharField(label=_("Closing sentence"), help_text=_("{target} is filled in."))
+    note = forms.CharField(label=_("What changed, and why"), required=False)
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        for name in METHODS:
+            self.fields[f"method_{name}"] = forms.CharField(
+                label=_("Method: {name}").format(name=name), widget=forms.Textarea(attrs={"rows": 4})
+            )
+        self.order_fields(["system", *(f"method_{name}" for name in METHODS), "closing", "note"])
+
+    @staticmethod
+    def initial_of(wording: Wording) -> dict[str, str]:
+        methods = {f"method_{name}": wording.methods.get(name, "") for name in METHODS}
+        return {"system": wording.system, "closing": wording.closing, **methods}
+
+    @property
+    def wording(self) -> dict[str, Any]:
+        """The arguments of `add_prompt_version`; browsers send line breaks of their own."""
+        text = {name: value.replace("\r\n", "\n") for name, value in self.cleaned_data.items()}
+        return {
+            "system": text["system"],
+            "closing": text["closing"],
+            "note": text["note"],
+            "methods": {name: text[f"method_{name}"] for name in METHODS},
+        }
+
+
+class TrialForm(PlainForm):
+    """A target of which the messages are shown."""
+
+    item = forms.CharField(label=_("Response"), help_text=_("Its id, as on the overview."))
+    claim_id = forms.CharField(
+        label=_("Claim"), required=False, help_text=_("Its id; empty: the response, or its first claim.")
+    )
+    dimension = forms.ChoiceField(label=_("Dimension"))
+    only_cited = forms.BooleanField(label=_("Only the cited passages"), required=False)
+
+    def __init__(self, *args, version, **options):
+        super().__init__(*args, **options)
+        self.version = version
+        self.rubric_version = rubric_in_force(version)
+        self.targets = dict(self.rubric_version.dimensions.values_list("name", "target"))
+        self.offer("dimension", [(name, name) for name in self.targets])
+
+    def clean(self):
+        cleaned = super().clean()
+        found = Response.objects.filter(version=self.version, response_id=cleaned.get("item", ""))
+        response = found.select_related("run").first()
+        if response is None:
+            self.add_error("item", _("There is no response of this id here."))
+            return cleaned
+        claims = response.claims.filter(parts__isnull=True)
+        if cleaned.get("claim_id"):
+            claims = claims.filter(claim_id=cleaned["claim_id"])
+        of_claims = self.targets.get(cleaned.get("dimension", "")) in ("claim", "citation")
+        claim = claims.order_by("position", "pk").first() if of_claims else None
+        if of_claims and claim is None:
+            self.add_error("claim_id", _("There is no such claim in this response."))
+        return {**cleaned, "response": response, "claim": claim}

@@ -274,6 +274,12 @@ def give_back_expired() -> int:
     return expired.update(state=State.PENDING, **free)
 
 
+def prune_calls(*, days: int) -> int:
+    """Delete what was sent and what came back, of calls older than this; what follows from it stays."""
+    old = Call.objects.filter(at__lt=timezone.now() - timedelta(days=days)).exclude(request="", reply="")
+    return old.update(request="", reply="")
+
+
 def storable(text: str, characters: int = RAW_OUTPUT_CHARACTERS) -> str:
     """What every database takes: no NUL, no half surrogate, and not the 100 MB of a server gone mad."""
     clean = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")

@@ -133,6 +133,19 @@ def add_judge(
     return judge
 
 
+def limit_endpoint(
+    *, base_url: str, concurrency: int | None = None, tokens_per_minute: int | None = None
+) -> Endpoint:
+    """What all workers together may ask of an address; None leaves a limit as it is, 0 takes it away."""
+    endpoint, _made = Endpoint.objects.get_or_create(base_url=base_url.rstrip("/"))
+    if concurrency is not None:
+        endpoint.concurrency = concurrency or None
+    if tokens_per_minute is not None:
+        endpoint.tokens_per_minute = tokens_per_minute or None
+    endpoint.save()
+    return endpoint
+
+
 def set_prices(*, judge: Judge, prices: dict[str, str]) -> None:
     """For runs from now on; a run keeps the prices of its start."""
     Judge.objects.filter(pk=judge.pk).update(prices=prices)

@@ -8,6 +8,7 @@ from annotate.access import labels_of
 from calibration.forms import BudgetForm, JudgeForm, PricesForm, StartForm, VerdictFilter
 from calibration.models import Judge, JudgeRun
 from calibration.queries import progress_of, runs_of, worker_seen
+from calibration.repeats import repeats_of
 from calibration.services import Refused, add_judge, judge_named, resume_run, set_prices, start_run, stop_run
 from calibration.sightings import note_sighting
 
@@ -113,6 +114,8 @@ def judge_run(request, slug, number, run):
     version, judge_run = judge_run_of(request.user, slug, number, run)
     context = {"version": version, "run": judge_run, "progress": progress_of(judge_run)}
     context["budget_form"] = budget_form_of(judge_run)
+    if judge_run.state != JudgeRun.State.RUNNING:
+        context["repeats"] = repeats_of(judge_run)
     return render(request, "calibration/judge_run.html", context)
 
 
@@ -154,7 +157,12 @@ def verdicts(request, slug, number, run):
     note_sighting(run=judge_run, person=request.user)
     form = VerdictFilter(request.GET)
     chosen = {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
-    found = judge_run.verdicts.filter(**chosen).select_related("response__item", "claim").order_by("pk")
+    found = (
+        judge_run.verdicts.filter(**chosen)
+        .select_related("response__item", "claim")
+        .prefetch_related("calls")
+        .order_by("pk")
+    )
     query = request.GET.copy()
     query.pop("page", None)
     context = {

@@ -77,6 +77,9 @@ class Handler(BaseHTTPRequestHandler):
     def be_good(self, body):
         self.answer(completion(verdict(self.first_label(body))))
 
+    def be_unsupporting(self, _body):
+        self.answer(completion(verdict("unsupported")))
+
     def be_slow(self, body):
         time.sleep(self.server.owner.delay)
         self.be_good(body)

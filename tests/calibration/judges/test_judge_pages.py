@@ -400,3 +400,25 @@ def test_verdicts_are_paged(client, lead, evalset, judge):
     page = client.get(path("verdicts", big, run.number), {"page": 2})
     assert len(page.context["page_obj"]) == 30
     assert len(page.context["page_obj"].paginator.object_list) == 80
+
+
+def test_repeats_show_how_far_the_judge_agrees_with_itself_and_no_label(client, version, lead, judge, server):
+    """Six claims asked twice; one answer of the twelve is another label: five of six alike."""
+    run = start_run(judge=judge, version=version, dimensions=["grounding"], repeats=2)
+    server.script("unsupporting")
+    run_inline(run=run)
+    client.force_login(lead)
+    page = client.get(path("judge_run", version, run.number))
+    [entry] = page.context["repeats"]
+    assert entry.found.unanimous.value == pytest.approx(5 / 6)
+    assert entry.found.pairwise.value == pytest.approx(5 / 6)
+    assert 0 < entry.share_within <= 1
+    words = page.content.decode()
+    assert "How far the judge agrees with itself" in words
+    assert "supported" not in words
+
+
+def test_a_single_run_has_no_repeats_to_show(client, version, lead, failed_run):
+    client.force_login(lead)
+    page = client.get(path("judge_run", version, failed_run.number)).content.decode()
+    assert "agrees with itself" not in page

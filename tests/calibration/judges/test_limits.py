@@ -1,9 +1,12 @@
 """Budgets of a run and limits of an endpoint: how many calls may begin, and when a run stops."""
 
+import io
+import json
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from calibration import leases, services, work
@@ -129,3 +132,36 @@ def test_a_stop_by_hand_is_told_from_one_by_itself(judge, version):
     run = start_run(judge=judge, version=version)
     services.stop_run(run=run)
     assert run.stop_reason == "asked"
+
+
+# Commands
+
+
+def command(*arguments):
+    out = io.StringIO()
+    call_command(*arguments, "--json", stdout=out)
+    return json.loads(out.getvalue())
+
+
+def test_prune_raw_deletes_only_old_requests_and_replies(judge, version, server):
+    run = run_inline(run=start_run(judge=judge, version=version))
+    old = run.calls.order_by("pk")[:4].values_list("pk", flat=True)
+    Call.objects.filter(pk__in=list(old)).update(at=timezone.now() - timedelta(days=31))
+    assert command("prune_raw", "--older-than", "30") == {"pruned": 4}
+    assert command("prune_raw", "--older-than", "30") == {"pruned": 0}
+    assert run.calls.filter(request="", reply="").count() == 4
+    assert run.calls.filter(prompt_tokens=100).count() == 9
+    assert not run.verdicts.filter(raw_output="").exists()
+
+
+def test_judge_endpoint_sets_and_takes_away_limits(judge, version, server):
+    start_run(judge=judge, version=version)
+    limits = command("judge_endpoint", server.url, "--concurrency", "3", "--tokens-per-minute", "9000")
+    assert limits == {"endpoints": [{"base_url": server.url, "concurrency": 3, "tokens_per_minute": 9000}]}
+    assert command("judge_endpoint", server.url, "--concurrency", "0")["endpoints"][0]["concurrency"] is None
+    assert command("judge_endpoint")["endpoints"][0]["tokens_per_minute"] == 9000
+
+
+def test_judge_endpoint_with_a_limit_and_no_address_is_refused(db):
+    with pytest.raises(CommandError, match="Name the address"):
+        command("judge_endpoint", "--concurrency", "3")
