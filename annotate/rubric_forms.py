@@ -105,6 +105,20 @@ class RubricEditor:
         return [p.message for p in self.wrong if len(p.where) == 1 and p.where != ("decisions",)]
 
     @property
+    def placed_problems(self) -> list[tuple[str, str, str]]:
+        """Each with the id of the part of the page to go to, and the name of that part."""
+        found = []
+        for problem in self.wrong:
+            if len(problem.where) > 1:
+                kind, at = problem.where[0], int(problem.where[1])
+                if kind == "dimensions":
+                    name = self.draft["dimensions"][at]["name"] or _("New dimension")
+                    found.append((f"d{at}-title", name, problem.message))
+                else:
+                    found.append((f"c{at}-title", _("Case %(number)s") % {"number": at + 1}, problem.message))
+        return found
+
+    @property
     def dimensions(self) -> list[dict[str, Any]]:
         return [self._shown_dimension(at, d) for at, d in enumerate(self.draft["dimensions"])]
 

@@ -329,7 +329,9 @@ def test_new_rubric_says_what_is_wrong_and_where(client, lead, version):
     sent["d0-l0-key"] = ["u"]
     answer = client.post(url, sent)
     assert answer.status_code == 400
-    assert "u already does something else on the screen." in answer.content.decode()
+    page = answer.content.decode()
+    assert page.count("u already does something else on the screen.") == 2  # at the field, and on top
+    assert '<a class="text" dir="auto" href="#d0-title">grounding</a>' in page
     assert RubricVersion.objects.count() == 1
 
 
