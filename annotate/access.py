@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef
 from django.http import Http404
 
 from annotate.models import Annotation, Assignment, AuditedResponse, Grader, Round, Unblinding
-from evalsets.access import GRADER, LEAD, has_role, version_of
+from evalsets.access import GRADER, LEAD, roles_of, version_of
 from evalsets.models import EvalSetVersion
 
 
@@ -120,24 +120,30 @@ def round_for_grading(person, round_id) -> tuple[Round, Grader | None]:
 
     Closed while the person has a second look at some of it to finish: the first label is not to be in view.
     """
+    round = _round_open_to(person, round_id)
+    assigned = Assignment.objects.filter(round=round, grader=OuterRef("pk"))
+    own = Grader.objects.filter(Exists(assigned), evalset=round.version.evalset_id, person=person)
+    return round, own.order_by("pk").first()
+
+
+def _round_open_to(person, round_id) -> Round:
     looks = _second_looks().filter(version=OuterRef("version")).exclude(pk=OuterRef("pk"))
     round = (
         Round.objects.select_related("version__evalset", "rubric_version__rubric")
-        .annotate(has_second_looks=Exists(looks))
+        .annotate(
+            has_second_looks=Exists(looks),
+            is_grader=Exists(roles_of(person, GRADER).filter(evalset=OuterRef("version__evalset"))),
+        )
         .exclude(kind=Round.Kind.IMPORTED)
         .filter(pk=round_id)
+        .order_by()
         .first()
     )
-    if round is None or not has_role(person, round.version.evalset, GRADER):
+    if round is None or not round.is_grader:
         raise Http404
     if round.has_second_looks and (blocking := second_looks_in_the_way(person, round)):
         raise ClosedForSecondLook(blocking)
-    grader = (
-        Grader.objects.filter(evalset=round.version.evalset, person=person, assignments__round=round)
-        .distinct()
-        .first()
-    )
-    return round, grader
+    return round
 
 
 def own_round(person, round_id) -> tuple[Round, Grader]:
@@ -150,10 +156,10 @@ def own_round(person, round_id) -> tuple[Round, Grader]:
 
 def own_assignment(person, round_id, assignment_id) -> Assignment:
     """One of the person's own assignments; anything else does not exist for them."""
-    round, grader = own_round(person, round_id)
+    round = _round_open_to(person, round_id)
     assignment = (
         Assignment.objects.select_related("response__item", "grader")
-        .filter(pk=assignment_id, round=round, grader=grader)
+        .filter(pk=assignment_id, round=round, grader__person=person)
         .first()
     )
     if assignment is None:
@@ -196,20 +202,18 @@ class ShownResponse:
 
 def shown_to_grader(assignment: Assignment) -> ShownResponse:
     response, item = assignment.response, assignment.response.item
-    passages = list(response.passages.values_list("pk", "rank", "passage_id", "title", "document", "text"))
-    rank_of = {passage_id: rank for _pk, rank, passage_id, *_rest in passages}
+    passages = response.ranked_passages
+    rank_of = {passage.passage_id: passage.rank for passage in passages}
     return ShownResponse(
         question=item.question,
         text=response.text,
         claims=tuple(
-            ShownClaim(pk, text, frozenset(rank_of[i] for i in source_ids if i in rank_of))
-            for pk, text, source_ids in response.claims.filter(parent__isnull=True).values_list(
-                "pk", "text", "source_ids"
-            )
+            ShownClaim(claim.pk, claim.text, frozenset(rank_of[i] for i in claim.source_ids if i in rank_of))
+            for claim in response.whole_claims
         ),
         passages=tuple(
-            ShownPassage(pk, rank, title or document or "", text)
-            for pk, rank, _id, title, document, text in passages
+            ShownPassage(passage.pk, passage.rank, passage.title or passage.document or "", passage.text)
+            for passage in passages
         ),
         reference_answer=item.reference_answer if assignment.round.rubric_version.reference_based else None,
     )

@@ -1,13 +1,28 @@
 """Rows as the pure modules want them: what decides what is asked of a response, and what a rubric says."""
 
+from functools import lru_cache
+
 from annotate.asking import CITATION, PASSAGE, Material, Place, Question
-from annotate.models import Annotation, Dimension, Round, RubricVersion, SecondLookTarget
+from annotate.models import Dimension, Round, RubricVersion, SecondLookTarget
 from annotate.rubric_rules import Content
 from evalsets.models import Response
 
 
+def dimensions_of(rubric_version: RubricVersion) -> list[Dimension]:
+    """In order. A rubric version never changes, so a process reads it once."""
+    return list(_dimensions(rubric_version.pk, rubric_version.sha256))
+
+
+@lru_cache(maxsize=64)
+def _dimensions(pk: int, sha256: str) -> tuple[Dimension, ...]:
+    return tuple(Dimension.objects.filter(rubric_version=pk).order_by("position"))
+
+
+forget_dimensions = _dimensions.cache_clear
+
+
 def questions_of(rubric_version: RubricVersion) -> list[Question]:
-    return as_questions(list(rubric_version.dimensions.all()))
+    return as_questions(dimensions_of(rubric_version))
 
 
 def as_questions(dimensions: list[Dimension]) -> list[Question]:
@@ -29,18 +44,15 @@ def material_of(response: Response, questions: list[Question]) -> Material:
     targets = {question.target for question in questions}
     passages: dict[str, int] = {}
     if targets & {CITATION, PASSAGE}:
-        passages = dict(response.passages.order_by("rank").values_list("passage_id", "pk"))
-    claims = response.claims.filter(parent__isnull=True).values_list("pk", "source_ids")
+        passages = {passage.passage_id: passage.pk for passage in response.ranked_passages}
     return Material(
-        claims={pk: [passages[i] for i in dict.fromkeys(cites) if i in passages] for pk, cites in claims},
+        claims={
+            claim.pk: [passages[i] for i in dict.fromkeys(claim.source_ids) if i in passages]
+            for claim in response.whole_claims
+        },
         passages=list(passages.values()) if PASSAGE in targets else [],
         is_empty=response.is_empty,
     )
-
-
-def labels_given(round: Round, grader_id: int, response_id: int) -> dict[Place, str]:
-    rows = Annotation.objects.filter(round=round, grader=grader_id, response=response_id)
-    return {Place(*place): label for *place, label in rows.values_list(*PLACE, "label")}
 
 
 def drawn_of(round: Round, response_id: int) -> set[Place] | None:

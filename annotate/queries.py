@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-from django.db.models import Count, Q
+from django.db.models import Count, F, Q
 
 from annotate import keys
 from annotate.access import (
@@ -17,7 +17,7 @@ from annotate.access import (
 )
 from annotate.asking import Material, Place, asked, is_finished
 from annotate.material import PLACE as WITHIN
-from annotate.material import as_questions, drawn_of
+from annotate.material import as_questions, dimensions_of, drawn_of
 from annotate.models import (
     Annotation,
     AnnotationEvent,
@@ -298,20 +298,43 @@ def next_assignment(
     round: Round, grader: Grader, *, other_than: Assignment | None = None
 ) -> Assignment | None:
     """The head of the grader's own queue; what somebody else did or skipped has no part in it."""
+    assignment = _queue(round, grader, other_than).select_related("response__item").first()
+    if assignment:
+        assignment.round, assignment.grader = round, grader
+    return assignment
+
+
+def assignment_at(round: Round, grader: Grader, response_id: int) -> Assignment:
+    assignment = Assignment.objects.select_related("response__item").get(
+        round=round, grader=grader, response=response_id
+    )
+    assignment.round, assignment.grader = round, grader
+    return assignment
+
+
+def state_of(assignment: Assignment) -> str:
+    """As it is now."""
+    return Assignment.objects.values_list("state", flat=True).get(pk=assignment.pk)
+
+
+def following_of(assignment: Assignment) -> int | None:
+    """What comes after it in the grader's own queue: the id of an assignment."""
+    queue = _queue(assignment.round, assignment.grader, assignment)
+    return queue.values_list("pk", flat=True).first()
+
+
+def _queue(round: Round, grader: Grader, other_than: Assignment | None):
     queue = Assignment.objects.filter(round=round, grader=grader, state=Assignment.State.PENDING)
     if other_than is not None:
         queue = queue.exclude(pk=other_than.pk)
-    assignment = queue.select_related("response__item", "grader").order_by("skips", "order").first()
-    if assignment:
-        assignment.round = round
-    return assignment
+    return queue.order_by("skips", "order")
 
 
 def screen_of(assignment: Assignment, target: str = "") -> Screen:
     """The screen for one own assignment, at the named target or at the first that has no label."""
     response = shown_to_grader(assignment)
     round = assignment.round
-    dimensions = {dimension.name: dimension for dimension in round.rubric_version.dimensions.all()}
+    dimensions = {dimension.name: dimension for dimension in dimensions_of(round.rubric_version)}
     questions, material = as_questions(list(dimensions.values())), _material(response)
     drawn = drawn_of(round, assignment.response_id)
     given = _given(assignment)
@@ -393,8 +416,10 @@ def _material(response: ShownResponse) -> Material:
 
 def recent_labels(round: Round, grader: Grader, limit: int = 10) -> list[Annotation]:
     """The grader's own latest labels, each with its `hue`, `assignment_id` and `target_key`."""
+    own_slot = Q(response__assignments__round=round, response__assignments__grader=grader)
     recent = list(
-        Annotation.objects.filter(round=round, grader=grader)
+        Annotation.objects.filter(own_slot, round=round, grader=grader)
+        .annotate(assignment_id=F("response__assignments__pk"))
         .select_related("claim", "passage", "response__item")
         .only(
             "label",
@@ -405,16 +430,11 @@ def recent_labels(round: Round, grader: Grader, limit: int = 10) -> list[Annotat
             "response__item__question",
             "updated_at",
         )
-        .order_by("-updated_at")[:limit]
+        .order_by("-updated_at", "-pk")[:limit]
     )
-    assignments = Assignment.objects.filter(
-        round=round, grader=grader, response__in={a.response_id for a in recent}
-    )
-    assignment_of = dict(assignments.values_list("response_id", "pk"))
-    dimensions = {dimension.name: dimension for dimension in round.rubric_version.dimensions.all()}
+    dimensions = {dimension.name: dimension for dimension in dimensions_of(round.rubric_version)}
     for annotation in recent:
         annotation.hue = hue_of(dimensions[annotation.dimension], annotation.label)
-        annotation.assignment_id = assignment_of[annotation.response_id]
         annotation.target_key = target_key(annotation.dimension, annotation.claim_id, annotation.passage_id)
     return recent
 

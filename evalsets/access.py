@@ -8,12 +8,13 @@ LEAD, GRADER = Membership.Role.LEAD, Membership.Role.GRADER
 
 
 def has_role(person, evalset, *roles) -> bool:
-    return (
-        person.is_active
-        and Membership.objects.filter(
-            person=person, evalset=evalset, role__in=roles or (LEAD, GRADER)
-        ).exists()
-    )
+    return roles_of(person, *roles).filter(evalset=evalset).exists()
+
+
+def roles_of(person, *roles):
+    """Where the person holds one of the roles (default: any); nowhere once deactivated."""
+    held = Membership.objects.filter(person=person, role__in=roles or (LEAD, GRADER))
+    return held if person.is_active else held.none()
 
 
 def evalset_of(person, slug, *roles) -> EvalSet:

@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from evalsets.labels import UNANSWERABLE_REASONS
@@ -199,6 +200,17 @@ class Response(models.Model):
     @property
     def is_empty(self):
         return is_blank(self.text)
+
+    # Read once an instance: what is graded is frozen.
+
+    @cached_property
+    def whole_claims(self) -> list["Claim"]:
+        """In order, without the parts of split claims."""
+        return list(self.claims.filter(parent__isnull=True).order_by("position", "pk"))
+
+    @cached_property
+    def ranked_passages(self) -> list["Passage"]:
+        return list(self.passages.order_by("rank"))
 
 
 class Passage(models.Model):

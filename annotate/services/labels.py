@@ -1,16 +1,16 @@
 """What a grader does: label, take back, skip, flag, propose a split."""
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef, Q
-from django.db.models.lookups import IsNull
+from django.db.models import Max
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotate.asking import Place, asked, no_longer_asked
-from annotate.material import drawn_of, labels_given, material_of, questions_of
+from annotate.asking import asked, is_finished, no_longer_asked
+from annotate.material import drawn_of, material_of, questions_of
 from annotate.models import (
     Adjudication,
     Annotation,
@@ -27,13 +27,14 @@ from annotate.services.targets import (
     Action,
     Conflict,
     NotAssigned,
+    Record,
     Refused,
+    Said,
     Target,
     checked_label,
     checked_target,
     lock_assignments,
     round_for_labels,
-    settle,
 )
 from annotate.services.warm_up import check_warmed_up
 from evalsets.models import Claim, Passage, Response
@@ -58,33 +59,21 @@ def annotate(
     target, asked_of = checked_target(round, response, claim, dimension, passage)
     checked_label(asked_of, label)
     evidence = _checked_evidence(response, evidence)
-    own = _own_assignment(round, grader, response)
+    held = lock_assignments(round, response)
+    own = _own(held, grader)
     if key and (event := _event_of(grader, key)):
         return _answer_again(event, round, target, label)
     round = round_for_labels(round)
     check_warmed_up(round, grader)
-    _check_not_final(round, grader, response, target)
-    current = Annotation.objects.filter(target.filter, round=round, grader=grader).first()
-    if current and (current.label, current.note, current.evidence) == (label, note, evidence):
-        return current
-    answering = Answering(round, grader, own)
+    answering = Answering(round, grader, response, own, held)
+    current = answering.current(target)
+    if current:
+        _check_not_final(round, grader, response)
+        if (current.label, current.note, current.evidence) == (label, note, evidence):
+            return Annotation.objects.get(pk=current.pk)
     answering.check_asked(target)
-    kept, made = Annotation.objects.update_or_create(
-        round=round,
-        grader=grader,
-        **target.where,
-        defaults={"label": label, "note": note, "evidence": evidence, "milliseconds": milliseconds},
-    )
-    AnnotationEvent.objects.create(
-        round=round,
-        grader=grader,
-        **target.where,
-        action=Action.LABELLED if made else Action.CHANGED,
-        label=label,
-        note=note,
-        evidence=evidence,
-        milliseconds=milliseconds,
-        key=key,
+    kept = answering.keep(
+        target, label=label, note=note, evidence=evidence, milliseconds=milliseconds, key=key
     )
     answering.conclude(target)
     return kept
@@ -98,27 +87,19 @@ def take_back(*, round: Round, grader: Grader, key: UUID | None = None) -> Annot
     latest = _latest_label(round, grader)
     if latest is None:
         return None
-    own = _own_assignment(round, grader, latest.response)
+    held = lock_assignments(round, latest.response)
+    own = _own(held, grader)
     if key and (event := _event_of(grader, key)):
         return event
     round = round_for_labels(round)
     latest = _latest_label(round, grader)
     if latest is None or latest.response_id != own.response_id:
         raise Conflict(_("Your latest label has changed meanwhile. Look again, and take back once more."))
+    _check_not_final(round, grader, latest.response)
     target = Target(latest.dimension, latest.response_id, latest.claim_id, latest.passage_id)
-    _check_not_final(round, grader, latest.response, target)
-    Annotation.objects.filter(target.filter, round=round, grader=grader).delete()
-    event = AnnotationEvent.objects.create(
-        round=round,
-        grader=grader,
-        **target.where,
-        action=Action.TAKEN_BACK,
-        label=latest.label,
-        note=latest.note,
-        evidence=latest.evidence,
-        key=key,
-    )
-    Answering(round, grader, own).conclude(target)
+    answering = Answering(round, grader, latest.response, own, held)
+    event = answering.withdraw(target, key=key)
+    answering.conclude(target)
     return event
 
 
@@ -179,16 +160,18 @@ def propose_split(*, round: Round, grader: Grader, claim: Claim, parts: Sequence
 
 
 def _own_assignment(round: Round, grader: Grader, response: Response) -> Assignment:
-    for assignment in lock_assignments(round, response):
+    return _own(lock_assignments(round, response), grader)
+
+
+def _own(held: Sequence[Assignment], grader: Grader) -> Assignment:
+    for assignment in held:
         if assignment.grader_id == grader.pk:
             return assignment
     raise NotAssigned(_("This response is not assigned to you in this round."))
 
 
-def _check_not_final(round: Round, grader: Grader, response: Response, target: Target) -> None:
+def _check_not_final(round: Round, grader: Grader, response: Response) -> None:
     """A label given for the first time is always welcome; a change is not, once the answer is out."""
-    if not Annotation.objects.filter(target.filter, round=round, grader=grader).exists():
-        return
     if Adjudication.objects.filter(round=round, response=response).exists():
         raise Conflict(
             _("The lead has already decided on this response; its labels can no longer be changed.")
@@ -219,63 +202,75 @@ def _answer_again(event: AnnotationEvent, round: Round, target: Target, label: s
     )
 
 
-def _latest_label(round: Round, grader: Grader) -> AnnotationEvent | None:
-    same = Q(dimension=OuterRef("dimension"), response=OuterRef("response"))
-    for name in ("claim", "passage"):
-        both_none = Q(**{f"{name}__isnull": True}) & IsNull(OuterRef(name), True)
-        same &= Q(**{name: OuterRef(name)}) | both_none
-    return (
-        AnnotationEvent.objects.filter(
-            Exists(Annotation.objects.filter(same, round=round, grader=grader)),
-            round=round,
-            grader=grader,
-            action__in=[Action.LABELLED, Action.CHANGED],
-        )
-        .select_related("response")
-        .order_by("-pk")
-        .first()
-    )
+def _latest_label(round: Round, grader: Grader) -> Annotation | None:
+    own = Annotation.objects.filter(round=round, grader=grader)
+    return own.select_related("response").order_by("-updated_at", "-pk").first()
 
 
 class Answering:
     """What a grader has been asked and has said of one response, around a label that comes or goes."""
 
-    def __init__(self, round: Round, grader: Grader, assignment: Assignment) -> None:
+    def __init__(
+        self,
+        round: Round,
+        grader: Grader,
+        response: Response,
+        assignment: Assignment,
+        held: Sequence[Assignment],
+    ) -> None:
         self.round, self.grader, self.assignment = round, grader, assignment
         self.questions = questions_of(round.rubric_version)
-        self.material = material_of(assignment.response, self.questions)
-        self.drawn = drawn_of(round, assignment.response_id)
+        self.material = material_of(response, self.questions)
+        self.drawn = drawn_of(round, response.pk)
+        self.record = Record(round, response.pk, {each.grader_id for each in held})
 
-    def labels(self) -> dict[Place, str]:
-        return labels_given(self.round, self.grader.pk, self.assignment.response_id)
+    def current(self, target: Target) -> Said | None:
+        return self.record.said[target.place].get(self.grader.pk)
 
     def check_asked(self, target: Target) -> None:
-        if target.place not in asked(self.questions, self.material, self.labels(), self.drawn):
+        labels = self.record.labels_of(self.grader.pk)
+        if target.place not in asked(self.questions, self.material, labels, self.drawn):
             raise Conflict(_("This is not asked of you here. Look again."))
 
-    def conclude(self, target: Target) -> None:
-        """Withdraw what is no longer asked, move the assignment, and settle gold."""
-        labels = self.labels()
-        if self.drawn is None:
-            for place in no_longer_asked(self.questions, self.material, labels):
-                self._withdraw(Target.at(target.response_id, place))
-                del labels[place]
-        wanted = asked(self.questions, self.material, labels, self.drawn)
-        self._move(all(place in labels for place in wanted))
-        settle(self.round, target, self.questions)
+    def keep(self, target: Target, *, key: UUID | None, **said: Any) -> Annotation:
+        """Store a label, new or changed, and the event that it is."""
+        where = {"round": self.round, "grader": self.grader, **target.where}
+        before = self.current(target)
+        if before is None:
+            kept = Annotation.objects.create(**where, **said)
+        else:
+            kept = Annotation.objects.get(pk=before.pk)
+            for name, value in said.items():
+                setattr(kept, name, value)
+            kept.save(update_fields=[*said, "updated_at"])
+        action = Action.CHANGED if before else Action.LABELLED
+        AnnotationEvent.objects.create(**where, **said, action=action, key=key)
+        self.record.said[target.place][self.grader.pk] = Said(kept.pk, kept.label, kept.note, kept.evidence)
+        return kept
 
-    def _withdraw(self, target: Target) -> None:
-        kept = Annotation.objects.get(target.filter, round=self.round, grader=self.grader)
-        AnnotationEvent.objects.create(
+    def withdraw(self, target: Target, *, key: UUID | None = None) -> AnnotationEvent:
+        gone = self.record.said[target.place].pop(self.grader.pk)
+        Annotation.objects.filter(pk=gone.pk).delete()
+        return AnnotationEvent.objects.create(
             round=self.round,
             grader=self.grader,
             **target.where,
             action=Action.TAKEN_BACK,
-            label=kept.label,
-            note=kept.note,
-            evidence=kept.evidence,
+            label=gone.label,
+            note=gone.note,
+            evidence=gone.evidence,
+            key=key,
         )
-        kept.delete()
+
+    def conclude(self, target: Target) -> None:
+        """Withdraw what is no longer asked, move the assignment, and settle gold."""
+        labels = self.record.labels_of(self.grader.pk)
+        if self.drawn is None:
+            for place in no_longer_asked(self.questions, self.material, labels):
+                self.withdraw(Target.at(target.response_id, place))
+                del labels[place]
+        self._move(is_finished(self.questions, self.material, labels, self.drawn))
+        self.record.settle(target.place, self.questions)
 
     def _move(self, is_done: bool) -> None:
         state = Assignment.State.DONE if is_done else Assignment.State.PENDING

@@ -1,13 +1,16 @@
 """What the other modules share: targets, refusals, locks, and settling gold."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotate.asking import CITATION, CLAIM, PASSAGE, RESPONSE, Place, Question, condition_of
+from annotate.material import PLACE, dimensions_of
 from annotate.models import (
     Annotation,
     AnnotationEvent,
@@ -73,65 +76,108 @@ def outcome_of(labels: Sequence[str]) -> tuple[str, str] | None:
     return labels[0], GoldLabel.Source.SINGLE if len(labels) == 1 else GoldLabel.Source.AGREED
 
 
-def settle(round: Round, target: Target, questions: Sequence[Question]) -> None:
-    """Write, change or remove the gold of a target, then of whatever is asked because of it."""
-    if round.kind == Round.Kind.SECOND_LOOK:
-        return  # it measures a grading, and leaves its gold alone
-    gold = GoldLabel.objects.filter(target.filter, round=round)
-    voters = _voters(round, target, questions)
-    if voters is None:
-        gold.delete()
-    elif not gold.filter(source=GoldLabel.Source.ADJUDICATED).exists():
-        said = _said(round, target)
-        outcome = outcome_of(list(said.values())) if set(said) == voters else None
+class Said(NamedTuple):
+    """One grader's current label of a target."""
+
+    pk: int
+    label: str
+    note: str
+    evidence: list[int]
+
+
+class Gold(NamedTuple):
+    pk: int
+    label: str
+    source: str
+
+
+class Record:
+    """Who answers, who has said what, and what is gold, of one response.
+
+    Read once, and true while the response's assignments are held; whoever writes keeps it in step.
+    """
+
+    def __init__(self, round: Round, response_id: int, graders: Iterable[int] | None = None) -> None:
+        self.round, self.response_id = round, response_id
+        self.graders = set(_assigned(round, response_id) if graders is None else graders)
+        self.said: defaultdict[Place, dict[int, Said]] = defaultdict(dict)
+        rows = Annotation.objects.filter(round=round, response=response_id)
+        for *place, grader, pk, label, note, evidence in rows.values_list(
+            *PLACE, "grader_id", "pk", "label", "note", "evidence"
+        ):
+            self.said[Place(*place)][grader] = Said(pk, label, note, evidence)
+        settled = GoldLabel.objects.filter(round=round, response=response_id)
+        self.gold = {
+            Place(*place): Gold(pk, label, source)
+            for *place, pk, label, source in settled.values_list(*PLACE, "pk", "label", "source")
+        }
+
+    def labels_of(self, grader_id: int) -> dict[Place, str]:
+        return {place: said[grader_id].label for place, said in self.said.items() if grader_id in said}
+
+    def voters(self, place: Place, questions: Sequence[Question]) -> set[int] | None:
+        """Who has to answer: everybody assigned; where there is a condition, those whose own label meets it.
+
+        None while the gold of the label it depends on does not lead to the question.
+        """
+        question = question_of(questions, place.dimension)
+        condition = condition_of(question, place) if question else None
+        if question is None or condition is None:
+            return self.graders
+        gold = self.gold.get(condition)
+        if gold is None or gold.label not in question.when:
+            return None
+        said = self.said.get(condition, {})
+        return {grader for grader, one in said.items() if one.label in question.when}
+
+    def settle(self, place: Place, questions: Sequence[Question]) -> None:
+        """Write, change or remove the gold of a target, then of whatever is asked because of it."""
+        if self.round.kind == Round.Kind.SECOND_LOOK:
+            return  # it measures a grading, and leaves its gold alone
+        voters = self.voters(place, questions)
+        gold = self.gold.get(place)
+        if voters is None:
+            self._hold(place, None)
+        elif gold is None or gold.source != GoldLabel.Source.ADJUDICATED:
+            said = self.said.get(place, {})
+            everybody = set(said) == voters
+            self._hold(place, outcome_of([one.label for one in said.values()]) if everybody else None)
+        self.settle_dependents(place, questions)
+
+    def settle_dependents(self, place: Place, questions: Sequence[Question]) -> None:
+        """What was labelled, or decided, in answer to a question that this target's label leads to."""
+        names = {question.dimension for question in questions if question.after == place.dimension}
+        if not names:
+            return
+        answered = {other for other, said in self.said.items() if said} | self.gold.keys()
+        for other in sorted(answered, key=str):
+            within = place.claim in (None, other.claim) and place.passage in (None, other.passage)
+            if other.dimension in names and within:
+                self.settle(other, questions)
+
+    def _hold(self, place: Place, outcome: tuple[str, str] | None) -> None:
+        gold = self.gold.get(place)
         if outcome is None:
-            gold.delete()
-        else:
-            label, source = outcome
-            GoldLabel.objects.update_or_create(
-                round=round, **target.where, defaults={"label": label, "source": source}
-            )
-    settle_dependents(round, target, questions)
+            if gold is not None:
+                GoldLabel.objects.filter(pk=gold.pk).delete()
+                del self.gold[place]
+            return
+        label, source = outcome
+        if gold is None:
+            where = Target.at(self.response_id, place).where
+            made = GoldLabel.objects.create(round=self.round, **where, label=label, source=source)
+            self.gold[place] = Gold(made.pk, label, source)
+        elif (gold.label, gold.source) != outcome:
+            GoldLabel.objects.filter(pk=gold.pk).update(label=label, source=source, updated_at=timezone.now())
+            self.gold[place] = Gold(gold.pk, label, source)
+
+
+def settle(round: Round, target: Target, questions: Sequence[Question]) -> None:
+    Record(round, target.response_id).settle(target.place, questions)
 
 
 def settle_dependents(round: Round, target: Target, questions: Sequence[Question]) -> None:
-    for dependent in _dependents(round, target, questions):
-        settle(round, dependent, questions)
-
-
-def _said(round: Round, target: Target) -> dict[int, str]:
-    return dict(Annotation.objects.filter(target.filter, round=round).values_list("grader_id", "label"))
-
-
-def _voters(round: Round, target: Target, questions: Sequence[Question]) -> set[int] | None:
-    """Who has to answer: everybody assigned; where there is a condition, those whose own label meets it.
-
-    None while the gold of the label it depends on does not lead to the question.
-    """
-    question = question_of(questions, target.dimension)
-    condition = condition_of(question, target.place) if question else None
-    if question is None or condition is None:
-        return _assigned(round, target.response_id)
-    parent = Target.at(target.response_id, condition)
-    if not GoldLabel.objects.filter(parent.filter, round=round, label__in=question.when).exists():
-        return None
-    return {grader for grader, label in _said(round, parent).items() if label in question.when}
-
-
-def _dependents(round: Round, target: Target, questions: Sequence[Question]) -> list[Target]:
-    """What was labelled, or decided, in answer to a question that this target's label leads to."""
-    names = [question.dimension for question in questions if question.after == target.dimension]
-    if not names:
-        return []
-    within = Q(round=round, response=target.response_id, dimension__in=names)
-    if target.claim_id is not None:
-        within &= Q(claim=target.claim_id)
-    if target.passage_id is not None:
-        within &= Q(passage=target.passage_id)
-    fields = ("dimension", "response_id", "claim_id", "passage_id")
-    labelled = Annotation.objects.filter(within).values_list(*fields)
-    settled = GoldLabel.objects.filter(within).values_list(*fields)
-    return [Target(*row) for row in {*labelled, *settled}]
+    Record(round, target.response_id).settle_dependents(target.place, questions)
 
 
 def question_of(questions: Sequence[Question], dimension: str) -> Question | None:
@@ -148,7 +194,8 @@ def check_all_labelled(round: Round, target: Target, questions: Sequence[Questio
     """Everybody who is asked has answered; a question that nobody was asked is the lead's to answer."""
     if round.kind == Round.Kind.SECOND_LOOK:
         raise Conflict(_("A second look measures the first grading; decide in the round it looks at."))
-    voters = _voters(round, target, questions)
+    record = Record(round, target.response_id)
+    voters = record.voters(target.place, questions)
     question = question_of(questions, target.dimension)
     if voters is None:
         assert question is not None
@@ -156,7 +203,7 @@ def check_all_labelled(round: Round, target: Target, questions: Sequence[Questio
             _("Not yet: this is asked only once %(dimension)s is settled as %(labels)s.")
             % {"dimension": question.after, "labels": ", ".join(sorted(question.when))}
         )
-    said = set(_said(round, target))
+    said = set(record.said.get(target.place, {}))
     missing = voters - said
     is_conditional = question is not None and question.after
     if missing or not (said or is_conditional):
@@ -179,13 +226,13 @@ def lock_assignments(round: Round, response: Response) -> list[Assignment]:
 
 
 def round_for_labels(round: Round) -> Round:
-    """The round as it is now, once the assignments are locked; refuses when labels may not change."""
-    now = Round.objects.select_related("version__evalset").get(pk=round.pk)
-    if now.state == Round.State.PAUSED:
+    """Its state is read anew, once the assignments are locked; refuses when labels may not change."""
+    round.state = Round.objects.values_list("state", flat=True).get(pk=round.pk)
+    if round.state == Round.State.PAUSED:
         raise Conflict(_("The round is paused; nothing can be labelled until it is resumed."))
-    if now.state == Round.State.CLOSED:
+    if round.state == Round.State.CLOSED:
         raise Conflict(_("The round is closed; its labels can no longer be changed."))
-    return now
+    return round
 
 
 def checked_target(
@@ -198,7 +245,7 @@ def checked_target(
     may_be_part: bool = False,
 ) -> tuple[Target, Dimension]:
     """The target and its dimension: it is in the rubric, it fits, and all of it is of the response."""
-    asked_of = next((d for d in round.rubric_version.dimensions.all() if d.name == dimension), None)
+    asked_of = next((d for d in dimensions_of(round.rubric_version) if d.name == dimension), None)
     if asked_of is None:
         raise Refused(_("%(dimension)s is not in the rubric of this round.") % echo(dimension=dimension))
     if asked_of.target != _kind_of(claim, passage):

@@ -18,7 +18,16 @@ from annotate import keys, services
 from annotate.access import own_assignment, own_round, round_for_grading
 from annotate.forms import AdvanceForm, FlagForm, LabelForm, SplitForm, TakeBackForm, TargetForm
 from annotate.models import Assignment, Grader, Round
-from annotate.queries import next_assignment, progress_of, recent_labels, screen_of, target_key
+from annotate.queries import (
+    assignment_at,
+    following_of,
+    next_assignment,
+    progress_of,
+    recent_labels,
+    screen_of,
+    state_of,
+    target_key,
+)
 from evalsets.models import Claim, Passage
 
 SAID = ("dimension", "label", "note", "evidence", "milliseconds", "key")
@@ -64,14 +73,14 @@ def take_back(request, round_id):
     round, grader = own_round(request.user, round_id)
     form = TakeBackForm(request.POST)
     key = form.cleaned_data["key"] if form.is_valid() else None
-    sent = Sent(round, grader, next_assignment(round, grader), None, None, form)
+    sent = Sent(round, grader, None, None, None, form)
     try:
         event = services.take_back(round=round, grader=grader, key=key)
     except services.Refused as refused:
         return _refuse(request, sent, refused)
     if event is None:
         return _onward(request, sent, said=_("There is nothing left to take back."))
-    sent.assignment = Assignment.objects.get(round=round, grader=grader, response=event.response_id)
+    sent.assignment = assignment_at(round, grader, event.response_id)
     target = target_key(event.dimension, event.claim_id, event.passage_id)
     said = _("Taken back: %(label)s") % {"label": event.label}
     return _onward(request, sent, target=target, said=said)
@@ -179,12 +188,16 @@ def _receive(request, round_id, form_class) -> Sent:
         raise Http404
     assignment = own_assignment(request.user, round_id, form.cleaned_data["assignment"])
     claim_id = form.cleaned_data["claim"]
-    claim = get_object_or_404(Claim, pk=claim_id, response=assignment.response_id) if claim_id else None
+    claim = _part_of(assignment.response, Claim, claim_id) if claim_id else None
     passage_id = form.cleaned_data["passage"]
-    passage = (
-        get_object_or_404(Passage, pk=passage_id, response=assignment.response_id) if passage_id else None
-    )
+    passage = _part_of(assignment.response, Passage, passage_id) if passage_id else None
     return Sent(assignment.round, assignment.grader, assignment, claim, passage, form)
+
+
+def _part_of(response, kind, pk):
+    shown = response.whole_claims if kind is Claim else response.ranked_passages
+    found = next((part for part in shown if part.pk == pk), None)
+    return found or get_object_or_404(kind, pk=pk, response=response)
 
 
 def _first_error(form) -> str:
@@ -205,7 +218,7 @@ def _saved(at) -> str:
 def _onward(request, sent: Sent, *, target="", said=""):
     """To the same response while it has something left (or a target is named), else to the next one."""
     if sent.assignment is not None:
-        sent.assignment.refresh_from_db(fields=["state"])
+        sent.assignment.state = state_of(sent.assignment)
     stay = sent.assignment is not None and (target or sent.assignment.state == Assignment.State.PENDING)
     if request.htmx:
         return _page(request, sent.round, sent.grader, sent.assignment if stay else None, target, said=said)
@@ -259,14 +272,16 @@ def _page(request, round, grader, assignment=None, target="", *, said="", troubl
 def _screen(request, screen) -> dict:
     """The screen and, unless the page holds it already, the response that comes after it."""
     round, grader, held = screen.assignment.round, screen.assignment.grader, _held(request)
-    following = next_assignment(round, grader, other_than=screen.assignment)
+    following = following_of(screen.assignment)
+    is_new = following is not None and following not in held
+    ahead = next_assignment(round, grader, other_than=screen.assignment) if is_new else None
     return {
         "screen": screen,
         "is_held": screen.assignment.pk in held,
         "progress": progress_of(round, grader),
         "recent": recent_labels(round, grader),
         "following": following,
-        "ahead": screen_of(following) if following and following.pk not in held else None,
+        "ahead": screen_of(ahead) if ahead else None,
         "advances": _advances(request),
     }
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from tests.bench.grading.world import PASSWORD
 
 HIDDEN = re.compile(r'<input type="hidden" name="(assignment|dimension|claim|passage|key)" value="([^"]*)"')
+HELD = re.compile(r'id="screen" data-assignment="(\d+)"')
 LABEL = re.compile(r'name="label" value="([^"]+)"')
 SENT_AGAIN = 40  # every so many labels one is sent twice, as after a lost answer
 
@@ -68,9 +69,11 @@ class Grader:
             self._request("POST", f"/grade/{self.round_id}/label/", fields, htmx=True)
 
     def _read(self, page: str) -> None:
+        """As the page's script does: the form on the screen, and the responses that it holds."""
         start = page.index('id="label-form"')
         form = page[start : page.index("</form>", start)]
         self.form, self.choices = dict(HIDDEN.findall(form)), LABEL.findall(form)
+        self.held = [self.form["assignment"], *HELD.findall(page)]
         if not self.choices:
             raise Refused(f"nothing to label: {page[:2000]}")
 
@@ -81,7 +84,8 @@ class Grader:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
             token = self.cookies["csrftoken"]
             if htmx:
-                headers |= {"HX-Request": "true", "X-CSRFToken": token}
+                held = ",".join(self.held)
+                headers |= {"HX-Request": "true", "X-CSRFToken": token, "Touchstone-Held": held}
             body = urllib.parse.urlencode({**fields, "csrfmiddlewaretoken": token})
         self.connection.request(method, path, body=body, headers=headers)
         answer = self.connection.getresponse()
