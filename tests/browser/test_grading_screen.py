@@ -141,6 +141,7 @@ def test_one_small_request_a_label(everything, open_as, grader_a):
     for key in ("1", "1", "1", "1", "2"):
         press_and_wait(page, key)
     saved(page)
+    got = [answer for answer in got if "/grade/" in answer.url]  # the icon may be late
     assert [answer.request.method for answer in got] == ["POST"] * 5
     assert max(len(answer.body()) for answer in got) < 15_000
 
