@@ -1,4 +1,4 @@
-"""What a grader's screen shows of each kind of target, and what travels with a label: evidence, a note, a setting."""
+"""What a screen shows of each kind of target, and what travels with a label: evidence, a note, a setting."""
 
 import uuid
 
