@@ -314,12 +314,13 @@ class _Sql:
         yield self._listed(bool(conditional))
 
     def _said(self) -> str:
-        packed = []
+        of_dimensions = []
         for name, labels in self.labels.items():
-            for place, label in enumerate(labels):
-                packed.append(f"WHEN a.dimension = %s AND a.label = %s THEN {1 << (self.width * place)}")
-                self.values += [name, label]
-        units = f"CASE {' '.join(packed)} ELSE 0 END" if packed else "0"
+            units = (f"WHEN %s THEN {1 << (self.width * place)}" for place in range(len(labels)))
+            of_dimensions.append(f"WHEN %s THEN CASE a.label {' '.join(units)} ELSE 0 END" if labels else "")
+            self.values += [name, *labels] if labels else []
+        known = " ".join(filter(None, of_dimensions))
+        units_given = f"CASE a.dimension {known} ELSE 0 END" if known else "0"
         within = ["a.round_id = %s"]
         self.values += [RUSHED, self.round.pk]
         if self.wanted.dimension:
@@ -332,7 +333,7 @@ class _Sql:
         return (
             "said AS (SELECT a.dimension, a.response_id, COALESCE(a.claim_id, 0) AS claim, "
             "COALESCE(a.passage_id, 0) AS passage, COUNT(*) AS n, MIN(a.label) AS low, MAX(a.label) AS high, "
-            f"CAST(SUM({units}) AS BIGINT) AS packed, "
+            f"CAST(SUM({units_given}) AS BIGINT) AS packed, "
             "MAX(CASE WHEN a.note <> '' THEN 1 ELSE 0 END) AS noted, "
             "MAX(CASE WHEN a.milliseconds < %s THEN 1 ELSE 0 END) AS rushed "
             f"FROM {Annotation._meta.db_table} a WHERE {' AND '.join(within)} "
