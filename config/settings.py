@@ -89,6 +89,7 @@ try:
 except (ValueError, KeyError) as error:
     raise ImproperlyConfigured(f"DATABASE_URL is not a database address: {error}") from error
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"]["CONN_MAX_AGE"] = 0
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,

@@ -128,7 +128,11 @@ def eight_graders(place: stand.Stand, seconds: float, findings: Findings) -> Non
         ("bare view", place.bare, [(load.Bare, place.bare_port, 1 + 100 * n) for n in range(8)]),
         ("eight graders", place.web, [(load.Grader, place.port, name, 2) for name in EIGHT]),
     ):
-        said, cpu = load.at_once(makers, seconds, lambda web=web: stand.cpu_seconds(web))
+        try:
+            said, cpu = load.at_once(makers, seconds, lambda web=web: stand.cpu_seconds(web))
+        except load.Refused:
+            print(web.output[-4000:], file=sys.stderr)
+            raise
         taken = [second for one in said for second in one.seconds]
         rate = sum(len(one.seconds) / (one.ended - one.started) for one in said)
         between[name] = 1000 / rate
