@@ -1,144 +1,43 @@
-"""What a grader must never see, on every address that the project has.
+"""The blind contract: what a grader must never see, on every address that the project has.
 
-The addresses are read from the URL configuration. A new one whose arguments are not known here fails the
-test: teach it in `values`, so that it is walked too.
+The addresses are read from the URL configuration. A new one whose arguments are not known fails the test:
+teach it in `blind.values`, so that it is walked too. What a grader gets must be the same, byte by byte and
+query by query, whatever the others have done.
 """
 
-import re
-from itertools import chain
+import json
 
 import pytest
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
-from django.utils import timezone
+from django.test import Client
+from django.urls import reverse
 
+import annotate.views.grading
 from annotate import services
-from annotate.models import Annotation, Assignment
+from annotate.models import Annotation, Assignment, Opening, Round
 from annotate.queries import next_assignment, screen_of
-from calibration.models import Judge, JudgeRun, Verdict
-from calibration.reports import build_report
-from evalsets.models import Claim, Item, Passage, Response, SystemRun
-from tests.annotate.worlds import freeze_all, grader_of, make_round, make_version, response_of, say
-
-# What somebody else said, planted as words that stand nowhere else
-SAID = [
-    "PEERNOTE",
-    "PEERFLAG",
-    "PEERSPLIT",
-    "LEADNOTE",
-    "LEADTASK",
-    "JUDGENAME",
-    "JUDGEDETAIL",
-    "JUDGERAW",
-    "JUDGEMODEL",
-    "ORIGINALLABEL",
-    "IMPORTEDGRADER",
-]
-# What would tell which system answered, or what the right answer is
-TOLD = [
-    "METAWORD",
-    "SYSTEMNAME",
-    "SYSTEMMODEL",
-    "SYSTEMSETTING",
-    "REFERENCEANSWER",
-    "EXPECTEDDOCUMENT",
-    "STRATUMWORD",
-    "RESPONSEID",
-    "ITEMID",
-    "CLAIMID",
-    "false_premise",
-]
-
-
-def plant_content(version):
-    """Before the version is frozen: everything about the items that is not for graders."""
-    secret = {"original": {"label": "ORIGINALLABEL"}, "meta": {"x": "METAWORD"}}
-    for item in Item.objects.filter(version=version):
-        item.item_id = f"ITEMID-{item.position}"
-        item.strata = {"type": "STRATUMWORD"}
-        item.reference_answer = "REFERENCEANSWER"
-        item.expected_documents = item.expected_passages = ["EXPECTEDDOCUMENT"]
-        item.answerable, item.unanswerable_reason = False, "false_premise"
-        item.extra = secret
-        item.save()
-    Response.objects.filter(version=version).update(extra=secret, retrieval_query="METAWORD")
-    for response in Response.objects.filter(version=version):
-        response.response_id = f"RESPONSEID-{response.position}"
-        response.save()
-    for claim in Claim.objects.filter(response__version=version):
-        claim.claim_id, claim.extra = f"CLAIMID-{claim.pk}", secret
-        claim.save()
-    Passage.objects.filter(response__version=version).update(extra=secret)
-    system = version.runs.get().system
-    system.name, system.model, system.settings = "SYSTEMNAME", "SYSTEMMODEL", {"x": "SYSTEMSETTING"}
-    system.given = {"name": "SYSTEMNAME"}
-    system.save()
-
-
-def plant_what_others_say(round, grader_a, lead):
-    """Peer's labels, flags and splits, the lead's decision, a judge's verdicts and report."""
-    grader = grader_of(round, grader_a)
-    for own in Assignment.objects.filter(round=round, grader=grader).select_related("response"):
-        claims = own.response.claims.filter(parent=None)
-        say(
-            round,
-            grader_a,
-            own.response.position,
-            *["unverifiable"] * len(claims),
-            "CLARIFY",
-            note="PEERNOTE",
-        )
-        services.flag(round=round, grader=grader, response=own.response, claim=None, note="PEERFLAG")
-        for claim in claims:
-            services.flag(round=round, grader=grader, response=own.response, claim=claim, note="PEERFLAG")
-            services.propose_split(round=round, grader=grader, claim=claim, parts=["PEERSPLIT one", "two"])
-    decision = services.adjudicate(
-        round=round,
-        response=response_of(round, 2),
-        claim=None,
-        dimension="abstention",
-        label="CLARIFY",
-        reason="other",
-        note="LEADNOTE",
-        person=lead,
-    )
-    services.note_for_rubric(
-        rubric=round.rubric_version.rubric, adjudication=decision, text="LEADTASK", person=lead
-    )
-    for case in round.rubric_version.warm_up_cases.all():
-        labels = round.rubric_version.dimensions.get(name=case.dimension).label_names
-        services.answer_warm_up(case=case, grader=grader, label=labels[-1])
-    version, run = round.version, JudgeRun.objects.get()
-    for claim in Claim.objects.filter(response__version=version):
-        Verdict.objects.create(
-            run=run,
-            response=claim.response,
-            claim=claim,
-            dimension="grounding",
-            state="valid",
-            label="contradicted",
-            raw_output="JUDGERAW",
-            detail="JUDGEDETAIL",
-        )
-    build_report(judge_run=run, round=round, dimension="grounding", person=lead)
-
-
-def start_judge(round):
-    """That a judge is at work is no secret from a lead who grades; what it says is."""
-    version = round.version
-    judge = Judge.objects.create(
-        evalset=version.evalset, name="JUDGENAME", kind="openai", model="JUDGEMODEL", prompt_version="1"
-    )
-    run = JudgeRun.objects.create(
-        judge=judge,
-        version=version,
-        number=1,
-        state="complete",
-        requested_fingerprint="f" * 64,
-        dimensions=["grounding", "abstention"],
-        rubric_version=round.rubric_version,
-        finished_at=timezone.now(),
-    )
-    run.system_runs.set(version.runs.all())
+from calibration import exchange
+from evalsets.models import Item, Membership, Response, SystemRun
+from tests.annotate.blind import (
+    FRAGMENT,
+    NOW,
+    PAGE,
+    SAID,
+    TOLD,
+    as_person,
+    ask,
+    at,
+    both_states,
+    differences,
+    every_address,
+    finish,
+    grade_to_the_end,
+    look_everywhere,
+    make_world,
+    others_do_everything,
+    undone,
+    words_in,
+)
+from tests.annotate.worlds import make_round
 
 
 @pytest.fixture
@@ -147,202 +46,443 @@ def both(member):
 
 
 @pytest.fixture
-def blind_round(evalset, grader_a, grader_b, both):
-    version = make_version(evalset, freeze=False)
-    plant_content(version)
-    round = make_round(freeze_all(version), grader_a, grader_b, both)
-    for person in (grader_b, both):  # so that the lead can decide there
-        say(round, person, 2, "REFUSED")
-        say(round, person, 6, "supported")
-    services.record_imported_labels(
-        version=version,
-        runs=list(version.runs.all()),
-        labels=[("IMPORTEDGRADER", response_of(round, 2).pk, None, "abstention", "CLARIFY")],
-    )
-    start_judge(round)
-    return round
+def world(evalset, grader_a, grader_b, both, lead):
+    return make_world(evalset, grader_a, grader_b, both, lead)
 
 
-# Every address
+# The crawl itself
 
 
-def patterns(resolver=None, namespace=()):
-    for entry in (resolver or get_resolver()).url_patterns:
-        if isinstance(entry, URLResolver):
-            yield from patterns(entry, (*namespace, entry.namespace) if entry.namespace else namespace)
-        elif isinstance(entry, URLPattern):
-            yield ":".join((*namespace, entry.name or "")), entry
-
-
-def values(round) -> dict:
-    """Argument -> what to put there; `view name/argument` where one name means two things."""
-    version = round.version
-    response = response_of(round, 6)
-    known = {
-        "slug": version.evalset.slug,
-        "number": version.number,
-        "round_id": round.pk,
-        "round_number": round.number,
-        "rubric_number": 1,
-        "earlier": 1,
-        "later": 1,
-        "task": 1,
-        "dimension": "grounding",
-        "target": response.claims.get().pk,
-        "split": 1,
-        "claim": response.claims.get().pk,
-        "decision": 1,
-        "picture": "confusion",
-        "run": 1,
-        "run_number": 1,
-        "report": 1,
-        "judge": 1,
-        "kind": "svg",
-        "pk": response.pk,
-        "evalsets:remove_member/pk": 1,
-    }
-    of_admin = {
-        "object_id": 1,
-        "app_label": "auth",
-        "content_type_id": 1,
-        "url": "anything",
-        "id": 1,
-    }
-    return known | of_admin
-
-
-def arguments_of(pattern: URLPattern) -> set[str]:
-    return set(pattern.pattern.converters) | set(pattern.pattern.regex.groupindex)
-
-
-def every_address(round) -> list[str]:
-    known, found, unknown = values(round), [], []
-    for name, pattern in patterns():
-        names = arguments_of(pattern)
-        given = {n: known.get(f"{name}/{n}", known.get(n)) for n in names}
-        if missing := [n for n in names if given[n] is None]:
-            unknown.append(f"{name} <{', '.join(missing)}>")
-        elif pattern.name:
-            found.append(reverse(name, kwargs=given))
-    assert not unknown, f"addresses whose arguments this test does not know: {unknown}"
-    return sorted(set(found))
-
-
-def content_of(answer) -> str:
-    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
-    headers = "\n".join(f"{name}: {value}" for name, value in answer.headers.items())
-    return f"{answer.status_code}\n{headers}\n{body.decode(errors='replace')}"
-
-
-LETTERS = re.compile(
-    r'X-CSRFToken": "[^"]*"|name="csrfmiddlewaretoken" value="[^"]*"|name="(key|seed)" value="[^"]*"'
-    r"|Content-Length: \d+|csrftoken=[^;]*;|expires=[^;]*;|sessionid=[^;]*;|(Date|Expires): .*|nonce-[^']*"
-)
-
-
-def look(client, person, addresses, **headers) -> dict[str, str]:
-    """What a person gets at each address, without what changes at every look."""
-    seen = {}
-    client.raise_request_exception = False  # test_no_address_breaks looks for those
-    for address in addresses:
-        client.force_login(person)
-        seen[address] = LETTERS.sub("", content_of(client.get(address, **headers)))
-    return seen
-
-
-WAYS = [{}, {"HTTP_HX_REQUEST": "true"}, {"HTTP_ACCEPT": "application/json"}]
-
-
-def test_every_address_is_walked(blind_round):
-    addresses = every_address(blind_round)
-    version = blind_round.version
+def test_every_address_is_walked(world):
+    addresses = every_address(world)
+    version = world.version
     for known in (
         reverse("home"),
-        reverse("annotate:grade", args=[blind_round.pk]),
+        reverse("annotate:grade", args=[world.round.pk]),
         reverse("annotate:disagreements", args=[version.evalset.slug, version.number]),
         reverse("admin:index"),
     ):
         assert known in addresses
-    assert len(addresses) > 40
+    assert len(addresses) > 80
 
 
-def test_the_planted_words_are_really_there(blind_round, client, grader_a, lead):
-    """Otherwise their absence would prove nothing: the lead finds what the grader must not."""
-    plant_what_others_say(blind_round, grader_a, lead)
-    pages = "".join(look(client, lead, every_address(blind_round)).values())
-    found = {word for word in SAID + TOLD if word in pages}
-    assert {"PEERFLAG", "PEERSPLIT", "JUDGENAME", "SYSTEMNAME", "ITEMID", "IMPORTEDGRADER"} <= found
+def test_the_planted_words_are_really_there(world):
+    """Otherwise their absence would prove nothing: the lead finds every one of them."""
+    with undone():
+        others_do_everything(world)
+        pages = look_everywhere(world, world.lead, [("GET", PAGE)])
+        export = reverse(
+            "calibration:export_version", args=[world.version.evalset.slug, world.version.number]
+        )
+        with as_person(world.lead) as client:
+            pages["export"] = ask(client, "GET", f"{export}?labels=1")
+    text = "".join(answer.text for answer in pages.values())
+    assert [word for word in SAID + TOLD if word not in text] == []
 
 
-@pytest.mark.parametrize("role", ["lead", "grader_b", "both", "stranger"])
-def test_no_address_breaks(blind_round, client, grader_a, lead, request, role):
-    plant_what_others_say(blind_round, grader_a, lead)
-    pages = look(client, request.getfixturevalue(role), every_address(blind_round))
-    assert [address for address, page in pages.items() if page.startswith("5")] == []
+def test_no_address_breaks(world, stranger):
+    with undone():
+        others_do_everything(world)
+        pages = look_everywhere(world, world.lead, [("GET", PAGE), ("POST", PAGE)])
+        pages |= look_everywhere(world, stranger, [("GET", FRAGMENT)])
+    assert broken(pages) == []
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_grader_finds_nothing_of_others_on_any_address(blind_round, client, grader_a, grader_b, lead, way):
-    addresses = every_address(blind_round)
-    before = look(client, grader_b, addresses, **way)
-    plant_what_others_say(blind_round, grader_a, lead)
-    after = look(client, grader_b, addresses, **way)
-    for address in addresses:
-        for word in SAID + TOLD:
-            assert word not in after[address], f"{word} at {address}"
-        assert after[address] == before[address], f"{address} changes when somebody else labels"
+def broken(pages):
+    return [place for place, answer in pages.items() if answer.status >= 500]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_lead_who_still_grades_finds_nothing_that_others_said(blind_round, client, grader_a, both, lead, way):
-    addresses = every_address(blind_round)
-    before = look(client, both, addresses, **way)
-    plant_what_others_say(blind_round, grader_a, lead)
-    after = look(client, both, addresses, **way)
-    for address in addresses:
-        for word in SAID:
-            assert word not in after[address], f"{word} at {address}"
-        assert after[address] == before[address], f"{address} changes when somebody else labels"
+# Every address, every method, whatever the others have done
 
 
-def test_posting_tells_a_grader_nothing(blind_round, client, grader_a, grader_b, lead):
-    plant_what_others_say(blind_round, grader_a, lead)
-    labels = Annotation.objects.filter(grader=grader_of(blind_round, grader_a)).count()
-    for address in every_address(blind_round):
-        client.force_login(grader_b)
-        answer = content_of(client.post(address))
-        for word in SAID + TOLD:
-            assert word not in answer, f"{word} at {address}"
-    assert Annotation.objects.filter(grader=grader_of(blind_round, grader_a)).count() == labels
+def test_no_address_tells_a_grader_what_the_others_did(world):
+    before, after = both_states(world, lambda: look_everywhere(world, world.b))
+    assert broken(after) == []
+    assert words_in(after, SAID + TOLD) == []
+    assert differences(before, after) == []
 
 
-def test_grading_to_the_end_tells_a_grader_nothing(blind_round, client, grader_a, grader_b, lead):
-    plant_what_others_say(blind_round, grader_a, lead)
-    grader = grader_of(blind_round, grader_b)
-    client.force_login(grader_b)
-    place = reverse("annotate:label", args=[blind_round.pk])
-    answers = []
-    while assignment := next_assignment(blind_round, grader):
-        target = screen_of(assignment).current
-        fields = {
-            "assignment": assignment.pk,
-            "claim": target.claim.pk if target.claim else "",
-            "label": target.dimension.labels[0]["name"],
-        }
-        answers.append(client.post(place, fields, HTTP_HX_REQUEST="true"))
-        answers.append(client.get(reverse("annotate:grade", args=[blind_round.pk])))
-    take_back = reverse("annotate:take_back", args=[blind_round.pk])
-    answers += [client.post(take_back, HTTP_HX_REQUEST="true") for _ in range(3)]
-    assert len(answers) == 2 * 7 + 3
-    for answer, word in ((answer, word) for answer in answers for word in chain(SAID, TOLD)):
-        assert word not in content_of(answer), word
+def test_no_address_tells_a_lead_who_still_grades(world):
+    ways = [("GET", PAGE), ("GET", FRAGMENT), ("HEAD", PAGE), ("POST", PAGE)]
+    before, after = both_states(world, lambda: look_everywhere(world, world.both, ways))
+    assert broken(after) == []
+    assert words_in(after, SAID) == []
+    assert differences(before, after) == []
 
 
-def test_what_the_door_hands_out_has_no_way_to_the_rest(blind_round, grader_b):
+@pytest.mark.parametrize("role", ["b", "both"])
+def test_grading_to_the_end_tells_nothing(world, role):
+    person = getattr(world, role)
+    before, after = both_states(world, lambda: grade_to_the_end(world, person))
+    assert len(after) > 60
+    assert {answer.status for answer in after.values()} == {200, 302}
+    assert words_in(after, SAID + TOLD) == []
+    assert differences(before, after) == []
+
+
+def test_refusals_tell_nothing(world):
+    def look():
+        return refusals(world, world.b)
+
+    before, after = both_states(world, look)
+    assert {answer.status for answer in after.values()} >= {400, 403, 404, 405, 409}
+    assert words_in(after, SAID + TOLD) == []
+    assert differences(before, after) == []
+
+
+def refusals(world, person):
+    """Everything that is refused: badly sent, not theirs, decided, paused, closed, without a token."""
+    round, grader = world.round, world.grader(person)
+    own = next_assignment(round, grader)
+    target = screen_of(own).current
+    good = {
+        "assignment": own.pk,
+        "claim": target.claim.pk,
+        "dimension": target.dimension.name,
+        "label": target.dimension.label_names[0],
+    }
+    done = world.assignments(person).get(response__position=1)  # nobody decides there in either state
+    decided = {
+        "assignment": done.pk,
+        "claim": done.response.claims.get(position=1).pk,
+        "dimension": "grounding",
+        "label": "unverifiable",
+    }
+    theirs = world.assignments(world.a).get(response=own.response)
+    seen = {}
+
+    def place(name):
+        return reverse(f"annotate:{name}", args=[round.pk])
+
+    with as_person(person) as client:
+
+        def send(what, name, fields, **headers):
+            for way, more in (("page", PAGE), ("fragment", FRAGMENT)):
+                seen[f"{what} ({way})"] = ask(client, "POST", place(name), fields, **more, **headers)
+
+        send("no such label", "label", good | {"label": "splendid"})
+        send("no label", "label", good | {"label": ""})
+        send("evidence that is not there", "label", good | {"evidence": "77"})
+        send("a dimension that is not asked", "label", good | {"dimension": "hallucination_type"})
+        send("a split into nothing", "split", good | {"parts": ""})
+        send("somebody else's assignment", "label", good | {"assignment": theirs.pk})
+        send("somebody else's flag", "flag", good | {"assignment": theirs.pk, "remove": "on"})
+        seen["looking at it"] = ask(client, "GET", place("grade"), {"at": theirs.pk})
+        seen["a label by GET"] = ask(client, "GET", place("label"))
+        with undone():
+            Opening.objects.get_or_create(round=round, response=done.response, defaults={"by": world.lead})
+            send("opened by the lead", "label", decided)
+            seen["opened, looked at"] = ask(client, "GET", place("grade"), {"at": done.pk})
+        for state in ("paused", "closed"):
+            with undone():
+                Round.objects.filter(pk=round.pk).update(state=state)
+                send(state, "label", good)
+                send(f"{state}, taken back", "take_back", {})
+                send(f"{state}, skipped", "skip", good)
+                seen[f"{state}, looked at"] = ask(client, "GET", place("grade"))
+                seen[f"{state}, at home"] = ask(client, "GET", "/")
+    strict = Client(enforce_csrf_checks=True)
+    with at(NOW):
+        strict.force_login(person)
+        seen["without a token"] = ask(strict, "POST", place("label"), good)
+    return seen
+
+
+# Not yours is not there
+
+
+def test_what_is_not_yours_answers_like_what_is_not_there(world):
+    with undone():
+        others_do_everything(world)
+        theirs = world.assignments(world.a).exclude(response__position=2)
+        place = reverse("annotate:grade", args=[world.round.pk])
+        with as_person(world.b) as client:
+            nothing = ask(client, "GET", place, {"at": 10**9})
+            assert nothing.status == 404
+            for own in theirs:
+                assert ask(client, "GET", place, {"at": own.pk}) == nothing
+            for name in ("label", "flag", "skip", "split"):
+                address = reverse(f"annotate:{name}", args=[world.round.pk])
+                absent = ask(client, "POST", address, {"assignment": 10**9, "label": "supported"})
+                assert absent.status == 404
+                for own in theirs:
+                    assert (
+                        ask(client, "POST", address, {"assignment": own.pk, "label": "supported"}) == absent
+                    )
+
+
+def test_a_leads_address_answers_a_grader_like_one_that_is_not_there(world):
+    slug = f"/{world.version.evalset.slug}/"
+    with undone():
+        others_do_everything(world)
+        addresses = [address for address in every_address(world) if slug in address]
+        assert len(addresses) > 40
+        with as_person(world.b) as client:
+            for address in addresses:
+                for method in ("GET", "POST"):
+                    there = ask(client, method, address)
+                    absent = ask(client, method, address.replace(slug, "/nowhere/"))
+                    assert (there.status, there.body, there.headers) == (
+                        absent.status,
+                        absent.body,
+                        absent.headers,
+                    ), address
+
+
+def test_a_grader_of_one_round_finds_another_round_not_there(world, member):
+    """A round in which they hold nothing says so, and says nothing else."""
+    newcomer = member("newcomer", "grader")
+    with undone():
+        others_do_everything(world)
+        with as_person(newcomer) as client:
+            page = ask(client, "GET", reverse("annotate:grade", args=[world.round.pk]))
+            assert "not assigned" in page.body.lower()
+            assert words_in({"page": page}, SAID + TOLD) == []
+            rest = [
+                ask(client, "POST", reverse(f"annotate:{name}", args=[world.round.pk]), {"assignment": 1})
+                for name in ("label", "flag", "skip", "split", "take_back")
+            ]
+    assert {answer.status for answer in rest} == {404}
+
+
+# A first look, a second look
+
+
+def test_the_first_look_at_a_response_has_nothing_chosen(world):
+    with undone():
+        others_do_everything(world)
+        with as_person(world.b) as client:
+            for own in world.assignments(world.b).filter(state=Assignment.State.PENDING):
+                page = ask(
+                    client, "GET", reverse("annotate:grade", args=[world.round.pk]), {"at": own.pk}
+                ).body
+                assert 'aria-pressed="true"' not in page
+                assert " checked" not in page
+
+
+def test_a_second_look_shows_none_of_the_first_labels(world):
+    with undone():
+        others_do_everything(world)
+        for own in world.assignments(world.b):
+            finish(world, world.b, own.response.position, choose=1, note="PEERNOTE of my own")
+        second = services.draw_second_look(
+            round=world.round,
+            graders=[world.grader(world.b)],
+            n=4,
+            of=world.grader(world.b),
+            person=world.lead,
+        )
+        with as_person(world.b) as client:
+            pages = {
+                str(own): ask(client, "GET", reverse("annotate:grade", args=[second.pk]), {"at": own.pk})
+                for own in Assignment.objects.filter(round=second)
+            }
+            assert all('aria-pressed="true"' not in answer.body for answer in pages.values())
+            pages |= look_everywhere(world, world.b, [("GET", PAGE)])
+    assert words_in(pages, [word for word in SAID if word != "2031"] + TOLD) == []
+
+
+# The door
+
+
+def test_what_the_door_hands_out_has_no_way_to_the_rest(world):
     """The screen's response is a copy of a few texts; no model row hangs on it."""
-    shown = screen_of(next_assignment(blind_round, grader_of(blind_round, grader_b))).response
+    shown = screen_of(next_assignment(world.round, world.grader(world.b))).response
     words = repr(shown)
-    assert "ferry" in words
-    for word in SAID + TOLD:
-        assert word not in words
+    assert "Timetable" in words
+    assert [word for word in SAID + TOLD if word in words] == []
     assert not SystemRun.objects.filter(system__name__in=words.split()).exists()
+
+
+def test_a_reference_answer_is_shown_only_where_the_rubric_compares_with_it(world):
+    place = reverse("annotate:grade", args=[world.round.pk])
+    with as_person(world.b) as client:
+        assert "REFERENCEANSWER" not in ask(client, "GET", place).body
+        with undone():
+            type(world.round.rubric_version).objects.filter(pk=world.round.rubric_version_id).update(
+                reference_based=True
+            )
+            page = {"page": ask(client, "GET", place)}
+    assert words_in(page, ["REFERENCEANSWER"])
+    assert words_in(page, [word for word in SAID + TOLD if word != "REFERENCEANSWER"]) == []
+
+
+# The rule is told
+
+
+def test_the_rule_is_told_to_whom_it_binds(world):
+    with as_person(world.b) as client:
+        assert RULE in ask(client, "GET", "/").body
+        assert RULE in ask(client, "GET", reverse("annotate:grade", args=[world.round.pk])).body
+    with as_person(world.lead) as client:
+        rounds = reverse("annotate:rounds", args=[world.version.evalset.slug, world.version.number])
+        assert RULE in ask(client, "GET", rounds).body
+
+
+RULE = "no page shows that grader anything that another grader or a judge has said"
+
+
+# Real imports
+
+
+@pytest.mark.parametrize("name", ["faithbench_summary", "pubmedqa", "xstest"])
+def test_nothing_of_a_real_file_but_its_texts_reaches_a_grader(
+    name, shared, tmp_path, grader_b, django_user_model, settings
+):
+    lines = (shared / "data" / "dev" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()[:12]
+    records = [json.loads(line) for line in lines]
+    version = imported(name, lines, tmp_path)
+    Membership.objects.create(person=grader_b, evalset=version.evalset, role="grader")
+    round = make_round(version, grader_b)
+    hidden = hidden_words(records, version)
+    assert len(hidden) > 20
+    with as_person(grader_b) as client:
+        pages = {
+            f"{way} {own.pk}": ask(
+                client, "GET", reverse("annotate:grade", args=[round.pk]), {"at": own.pk}, **way
+            )
+            for own in Assignment.objects.filter(round=round)
+            for way in (PAGE, FRAGMENT)
+        }
+    assert len(pages) == 2 * len(records)
+    assert words_in(pages, hidden) == []
+
+
+def imported(name, lines, tmp_path):
+    path = tmp_path / f"{name}.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with path.open("rb") as stream:
+        done = exchange.import_evalset(
+            stream=stream, filename=path.name, name=name, with_labels=True, freeze=True
+        )
+    return Item.objects.filter(version__evalset__slug=done["evalset"]).first().version
+
+
+def hidden_words(records, version) -> list[str]:
+    """Every text of the file that a grader has no business with and that no shown text contains."""
+    shown = "\n".join(
+        [
+            *Item.objects.filter(version=version).exclude(question=None).values_list("question", flat=True),
+            *Response.objects.filter(version=version).values_list("text", flat=True),
+            *(
+                p
+                for r in records
+                for c in r.get("context") or ()
+                for p in (c.get("text") or "", c.get("title") or "")
+            ),
+            *(c.get("document") or "" for r in records for c in r.get("context") or ()),
+            *(claim["text"] for r in records for claim in r.get("claims") or ()),
+            version.evalset.name,
+        ]
+    )
+    kept = ("question", "response", "context", "text")
+    found = set()
+
+    def collect(value, key=""):
+        if isinstance(value, dict):
+            for name, part in value.items():
+                if name not in kept or key in ("original", "meta"):
+                    collect(part, name if key not in ("original", "meta") else key)
+                if key in ("human_labels", "judge_labels", "response_labels", "response_judge_labels"):
+                    found.add(name)
+        elif isinstance(value, list):
+            for part in value:
+                collect(part, key)
+        elif isinstance(value, str):
+            found.add(value)
+
+    for record in records:
+        collect(record)
+    common = {"supported", "contradicted", "unsupported", "unverifiable", "REFUSED", "ANSWERED", "CLARIFY"}
+    return sorted(word for word in found if len(word) > 3 and word not in shown and word not in common)
+
+
+# The test itself: a leak turns it red
+
+
+def label_in_the_page(patch):
+    def leak(request, *args, **kwargs):
+        answer = original(request, *args, **kwargs)
+        said = Annotation.objects.filter(grader__name="PEERNAME").order_by("pk").first()
+        answer.content += f"<!-- {said.label if said else '-' * 8} -->".encode()
+        return answer
+
+    original = annotate.views.grading.render
+    patch.setattr("annotate.views.grading.render", leak)
+
+
+def count_in_a_header(patch):
+    def leak(*args, **kwargs):
+        answer = original(*args, **kwargs)
+        answer["X-Labels"] = str(Annotation.objects.count())
+        return answer
+
+    original = annotate.views.grading.render
+    patch.setattr("annotate.views.grading.render", leak)
+
+
+def etag_of_the_latest_label(patch):
+    def leak(*args, **kwargs):
+        answer = original(*args, **kwargs)
+        latest = Annotation.objects.order_by("-updated_at").first()
+        answer["ETag"] = f'"{latest.updated_at.timestamp():.0f}"'
+        return answer
+
+    original = annotate.views.grading.render
+    patch.setattr("annotate.views.grading.render", leak)
+
+
+def order_by_what_the_peer_has_done(patch):
+    def leak(round, grader, **more):
+        own = Assignment.objects.filter(round=round, grader=grader, state="pending")
+        first = own.filter(response__annotations__grader__name="PEERNAME").order_by("-order").first()
+        return first or original(round, grader, **more)
+
+    original = annotate.views.grading.next_assignment
+    patch.setattr("annotate.views.grading.next_assignment", leak)
+
+
+def kappa_in_the_title(patch):
+    def leak(*args, **kwargs):
+        answer = original(*args, **kwargs)
+        kappa = b"0.71" if Annotation.objects.filter(grader__name="PEERNAME").exists() else b"0.00"
+        answer.content = answer.content.replace(b"</title>", b" \xce\xba " + kappa + b"</title>")
+        return answer
+
+    original = annotate.views.grading.render
+    patch.setattr("annotate.views.grading.render", leak)
+
+
+def one_more_query(patch):
+    def leak(*args, **kwargs):
+        if Annotation.objects.filter(grader__name="PEERNAME").exists():
+            list(Annotation.objects.all())
+        return original(*args, **kwargs)
+
+    original = annotate.views.grading.render
+    patch.setattr("annotate.views.grading.render", leak)
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        label_in_the_page,
+        count_in_a_header,
+        etag_of_the_latest_label,
+        order_by_what_the_peer_has_done,
+        kappa_in_the_title,
+        one_more_query,
+    ],
+)
+def test_a_leak_is_seen(world, monkeypatch, leak):
+    place = reverse("annotate:grade", args=[world.round.pk])
+
+    def look():
+        with as_person(world.b) as client:
+            return {"page": ask(client, "GET", place), "fragment": ask(client, "GET", place, **FRAGMENT)}
+
+    before, after = both_states(world, look)
+    assert differences(before, after) == []
+    leak(monkeypatch)
+    before, after = both_states(world, look)
+    assert len(differences(before, after)) == 2

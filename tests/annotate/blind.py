@@ -1,0 +1,591 @@
+"""A world in which everybody but grader B has left marks that stand nowhere else, and ways to look at it.
+
+What B gets is compared between two states of the same world: the others have done nothing, or everything.
+Each look is undone afterwards, so both start from the same rows.
+"""
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from unittest.mock import patch
+
+from django.db import connection, transaction
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
+
+from annotate import services
+from annotate.models import (
+    Adjudication,
+    Assignment,
+    AuditedResponse,
+    ClaimSplit,
+    Flag,
+    Grader,
+    Round,
+    RubricTask,
+    WarmUpCase,
+)
+from annotate.queries import next_assignment, screen_of
+from calibration.models import Judge, JudgeRun, Verdict
+from calibration.reports import build_report
+from evalsets.models import Claim, Item, Passage, Response
+from tests.annotate.rich import open_rich
+from tests.annotate.worlds import freeze_all, grader_of, make_version, response_of
+
+# What somebody else said, planted as words that stand nowhere else
+SAID = [
+    "PEERNAME",
+    "PEERNOTE",
+    "PEERFLAG",
+    "PEERSPLIT",
+    "LEADNOTE",
+    "LEADTASK",
+    "AUDITNOTE",
+    "OTHERROUND",
+    "JUDGENAME",
+    "JUDGEDETAIL",
+    "JUDGERAW",
+    "JUDGEMODEL",
+    "ORIGINALLABEL",
+    "IMPORTEDGRADER",
+    "2031",  # the year in which the others do everything
+]
+# What would tell which system answered, or what the right answer is
+TOLD = [
+    "METAWORD",
+    "SYSTEMNAME",
+    "SYSTEMMODEL",
+    "SYSTEMSETTING",
+    "SYSTEMPROVIDER",
+    "REFERENCEANSWER",
+    "EXPECTEDDOCUMENT",
+    "STRATUMWORD",
+    "RESPONSEID",
+    "ITEMID",
+    "CLAIMID",
+    "PASSAGEID",
+    "QUERYWORD",
+    "false_premise",
+]
+NOW, LATER = datetime(2026, 3, 3, 10, 0, tzinfo=UTC), datetime(2031, 5, 17, 7, 7, 7, tzinfo=UTC)
+
+RESPONSES = [
+    (
+        "The ferry leaves at nine. Bicycles travel free.",
+        ["The ferry leaves at nine.", "Bicycles travel free."],
+    ),
+    ("The timetable does not mention winter.", []),
+    ("", []),
+    ("Dogs are allowed on deck, but only on a lead.", ["Dogs are allowed on deck, but only on a lead."]),
+    ("Which day do you travel?", []),
+    ("Tickets cost 12 euros.", ["Tickets cost 12 euros."]),
+]
+
+
+@contextmanager
+def at(moment):
+    with patch.object(timezone, "now", return_value=moment):
+        yield
+
+
+@contextmanager
+def undone():
+    """Whatever is written inside is taken back at the end."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@dataclass
+class World:
+    round: Round
+    a: object
+    b: object
+    both: object
+    lead: object
+    case: WarmUpCase | None = None
+    ids: dict = field(default_factory=dict)
+
+    @property
+    def version(self):
+        return self.round.version
+
+    def grader(self, person) -> Grader:
+        return grader_of(self.round, person)
+
+    def assignments(self, person):
+        return Assignment.objects.filter(round=self.round, grader=self.grader(person)).order_by("order")
+
+
+def make_world(evalset, a, b, both, lead) -> World:
+    """Both states share this: the set, an open round, what B and the grading lead have said so far."""
+    with at(NOW):
+        Grader.objects.create(evalset=evalset, name="PEERNAME", person=a, number=1)
+        version = make_version(evalset, responses=RESPONSES, freeze=False)
+        plant_content(version)
+        freeze_all(version)
+        round = open_rich(version, a, b, both)
+        Round.objects.filter(pk=round.pk).update(warm_up=True)
+        round.refresh_from_db()
+        world = World(round, a, b, both, lead)
+        for person in (b, both):
+            for case in round.rubric_version.warm_up_cases.all():
+                services.answer_warm_up(case=case, grader=world.grader(person), label=case.label)
+            label(world, person, response_of(round, 2), None, "abstention", "REFUSED")
+            finish(world, person, 2)
+            finish(world, person, 6)
+            # The latest label is of a response that nobody decides, so it can be taken back in both states.
+            first = response_of(round, 1)
+            label(world, person, first, first.claims.get(position=1), "grounding", "supported")
+        own = response_of(round, 1)
+        services.flag(
+            round=round, grader=world.grader(b), response=own, claim=own.claims.first(), note="my own flag"
+        )
+        start_judge(round)
+        # The lead's own work: a grading lead may know of it, not what it says of what is theirs to grade.
+        audit_everything(version, lead)
+        imported_labels(version)
+    return world
+
+
+def plant_content(version):
+    """Before the version is frozen: everything about the items that is not for graders."""
+    secret = {"original": {"label": "ORIGINALLABEL"}, "meta": {"x": "METAWORD"}}
+    for item in Item.objects.filter(version=version):
+        item.item_id = f"ITEMID-{item.position}"
+        item.strata = {"type": "STRATUMWORD"}
+        item.reference_answer = "REFERENCEANSWER"
+        item.expected_documents = item.expected_passages = ["EXPECTEDDOCUMENT"]
+        item.answerable, item.unanswerable_reason = False, "false_premise"
+        item.extra = secret
+        item.save()
+    for response in Response.objects.filter(version=version):
+        response.response_id = f"RESPONSEID-{response.position}"
+        response.extra, response.retrieval_query = secret, "QUERYWORD"
+        response.save()
+        for passage in response.passages.all():
+            passage.passage_id, passage.extra = f"PASSAGEID-{passage.rank}", secret
+            passage.save()
+    for claim in Claim.objects.filter(response__version=version):
+        claim.claim_id, claim.extra, claim.source_ids = f"CLAIMID-{claim.pk}", secret, ["PASSAGEID-2"]
+        claim.save()
+    system = version.runs.get().system
+    system.name, system.model, system.provider = "SYSTEMNAME", "SYSTEMMODEL", "SYSTEMPROVIDER"
+    system.settings = {"x": "SYSTEMSETTING"}
+    system.given = {"name": "SYSTEMNAME", "model": "SYSTEMMODEL", "settings": {"x": "SYSTEMSETTING"}}
+    system.save()
+
+
+def start_judge(round):
+    """That a judge is at work is no secret from a lead who grades; what it says is."""
+    version = round.version
+    judge = Judge.objects.create(
+        evalset=version.evalset, name="JUDGENAME", kind="openai", model="JUDGEMODEL", prompt_version="1"
+    )
+    run = JudgeRun.objects.create(
+        judge=judge,
+        version=version,
+        number=1,
+        state="complete",
+        requested_fingerprint="f" * 64,
+        dimensions=["grounding", "abstention"],
+        rubric_version=round.rubric_version,
+        finished_at=timezone.now(),
+    )
+    run.system_runs.set(version.runs.all())
+
+
+def audit_everything(version, lead):
+    sample = services.draw_audit(version=version, runs=list(version.runs.all()), size=9, seed=3, person=lead)
+    for audited in AuditedResponse.objects.filter(sample=sample):
+        for claim in audited.response.claims.all():
+            services.mark_claim(audited=audited, claim=claim, mark="not_in_response")
+        services.finish_audited(audited=audited, missing=1, note="AUDITNOTE", person=lead)
+
+
+def imported_labels(version):
+    response = version.responses.get(position=2)
+    services.record_imported_labels(
+        version=version,
+        runs=list(version.runs.all()),
+        labels=[("IMPORTEDGRADER", response.pk, None, "abstention", "CLARIFY")],
+    )
+
+
+# Saying things
+
+
+def label(world, person, response, claim, dimension, said, passage=None, **more):
+    return services.annotate(
+        round=world.round,
+        grader=world.grader(person),
+        response=response,
+        claim=claim,
+        passage=passage,
+        dimension=dimension,
+        label=said,
+        **more,
+    )
+
+
+def finish(world, person, position, *, choose=0, **more):
+    """Everything that is still asked of one response, with the first (or another) label of each dimension."""
+    response = response_of(world.round, position)
+    own = Assignment.objects.get(round=world.round, grader=world.grader(person), response=response)
+    while own.state == Assignment.State.PENDING:
+        target = screen_of(own).current
+        names = target.dimension.label_names
+        label(
+            world,
+            person,
+            response,
+            Claim.objects.get(pk=target.claim.pk) if target.claim else None,
+            target.dimension.name,
+            names[choose % len(names)],
+            passage=Passage.objects.get(pk=target.passage.pk) if target.passage else None,
+            **more,
+        )
+        own.refresh_from_db()
+
+
+def others_do_everything(world):
+    """The peer labels, flags and splits all; the lead decides, in this and another round; a judge answers."""
+    with at(LATER):
+        _peer_grades(world)
+        _lead_decides(world)
+        _another_round(world)
+        _judge_answers(world)
+    world.ids = {
+        "split": ClaimSplit.objects.filter(grader=world.grader(world.a)).first().pk,
+        "decision": Adjudication.objects.filter(round=world.round).first().pk,
+        "task": RubricTask.objects.first().pk,
+        "flag": Flag.objects.filter(grader=world.grader(world.a)).first().pk,
+    }
+
+
+def _peer_grades(world):
+    grader = world.grader(world.a)
+    for case in world.round.rubric_version.warm_up_cases.all():
+        labels = world.round.rubric_version.dimensions.get(name=case.dimension).label_names
+        services.answer_warm_up(case=case, grader=grader, label=labels[-1])
+    for own in world.assignments(world.a).select_related("response"):
+        response = own.response
+        finish(world, world.a, response.position, choose=1, note="PEERNOTE", evidence=[2], milliseconds=2031)
+        services.flag(round=world.round, grader=grader, response=response, claim=None, note="PEERFLAG")
+        for claim in response.claims.filter(parent=None):
+            services.flag(round=world.round, grader=grader, response=response, claim=claim, note="PEERFLAG")
+            services.propose_split(
+                round=world.round, grader=grader, claim=claim, parts=["PEERSPLIT one", "two"]
+            )
+
+
+def _lead_decides(world):
+    """Of what everybody has labelled: the responses with which B is done."""
+    for position, claim in ((2, None), (6, response_of(world.round, 6).claims.get())):
+        target = {
+            "round": world.round,
+            "response": response_of(world.round, position),
+            "claim": claim,
+            "dimension": "grounding" if claim else "abstention",
+        }
+        services.open_for_adjudication(**target, person=world.lead)
+        decision = services.adjudicate(
+            **target,
+            label="contradicted" if claim else "CLARIFY",
+            reason="guideline_gap",
+            note="LEADNOTE",
+            person=world.lead,
+        )
+    services.note_for_rubric(
+        rubric=world.round.rubric_version.rubric, adjudication=decision, text="LEADTASK", person=world.lead
+    )
+
+
+def _another_round(world):
+    """A closed round of somebody else: gold and decisions about the very targets that B has yet to grade."""
+    evalset = world.version.evalset
+    alone = services.ensure_grader(evalset=evalset, name="OTHERROUND", person=None)
+    round = Round.objects.create(
+        version=world.version,
+        number=world.version.rounds.count() + 1,
+        rubric_version=services.rubric_v1(evalset=evalset),
+        created_by=world.lead,
+    )
+    round.runs.set(world.version.runs.all())
+    for position in (1, 4, 5):
+        response = response_of(world.round, position)
+        Assignment.objects.create(round=round, response=response, grader=alone, slot=1, order=position)
+        for claim, dimension, said in [
+            *((claim, "grounding", "unverifiable") for claim in response.claims.filter(parent=None)),
+            (None, "abstention", "CLARIFY"),
+        ]:
+            target = {"response": response, "claim": claim, "dimension": dimension}
+            services.annotate(round=round, grader=alone, label=said, note="OTHERROUND", **target)
+            services.adjudicate(
+                round=round, label=said, reason="other", note="OTHERROUND", person=world.lead, **target
+            )
+    services.close_round(round=round)
+
+
+def _judge_answers(world):
+    run = JudgeRun.objects.get(judge__name="JUDGENAME")
+    for response in Response.objects.filter(version=world.version).exclude(text=""):
+        for claim in [None, *response.claims.filter(parent=None)]:
+            Verdict.objects.create(
+                run=run,
+                response=response,
+                claim=claim,
+                dimension="grounding" if claim else "abstention",
+                state="valid",
+                label="contradicted" if claim else "CLARIFY",
+                raw_output="JUDGERAW",
+                detail="JUDGEDETAIL",
+            )
+    build_report(judge_run=run, round=world.round, dimension="grounding", person=world.lead)
+
+
+# Every address
+
+
+def patterns(resolver=None, namespace=()):
+    for entry in (resolver or get_resolver()).url_patterns:
+        if isinstance(entry, URLResolver):
+            yield from patterns(entry, (*namespace, entry.namespace) if entry.namespace else namespace)
+        elif isinstance(entry, URLPattern):
+            yield ":".join((*namespace, entry.name or "")), entry
+
+
+def values(world) -> dict:
+    """Argument -> what to put there; `view name/argument` where one name means two things."""
+    round, version = world.round, world.version
+    response = response_of(round, 6)
+    known = {
+        "slug": version.evalset.slug,
+        "number": version.number,
+        "round_id": round.pk,
+        "round_number": round.number,
+        "rubric_number": 1,
+        "earlier": 1,
+        "later": 1,
+        "task": 1,
+        "dimension": "grounding",
+        "target": response.claims.get().pk,
+        "claim": response.claims.get().pk,
+        "split": 1,
+        "decision": 1,
+        "run": 1,
+        "run_number": 1,
+        "report": 1,
+        "judge": 1,
+        "kind": "svg",
+        "picture": "confusion",
+        "pk": response.pk,
+        "sample_number": 1,
+        "position": 1,
+        "evalsets:remove_member/pk": 1,
+    }
+    of_admin = {
+        "object_id": 1,
+        "app_label": "auth",
+        "content_type_id": 1,
+        "url": "anything",
+        "id": 1,
+    }
+    return known | world.ids | of_admin
+
+
+def arguments_of(pattern: URLPattern) -> set[str]:
+    return set(pattern.pattern.converters) | set(pattern.pattern.regex.groupindex)
+
+
+def every_address(world) -> list[str]:
+    known, found, unknown = values(world), [], []
+    for name, pattern in patterns():
+        names = arguments_of(pattern)
+        given = {n: known.get(f"{name}/{n}", known.get(n)) for n in names}
+        if missing := [n for n in names if given[n] is None]:
+            unknown.append(f"{name} <{', '.join(missing)}>")
+        elif pattern.name:
+            found.append(reverse(name, kwargs=given))
+    assert not unknown, f"addresses whose arguments this test does not know: {unknown}"
+    return sorted(set(found))
+
+
+# Looking
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: str
+    body: str
+    queries: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.status}\n{self.headers}\n{self.body}"
+
+
+# Random at every look, always of the same length
+LETTERS = re.compile(
+    r'X-CSRFToken": "[^"]*"|name="csrfmiddlewaretoken" value="[^"]*"|name="(key|seed)" value="[^"]*"'
+    r"|csrftoken=[^;]*;|sessionid=[^;]*;|expires=[^;]*;|(Date|Expires): .*"
+)
+
+SIGNED = re.compile(r"(messages=[^:;]*):[^;]*")  # the time and signature behind a message's text
+
+# A label after which everybody has labelled its target also writes gold; what is shown does not tell.
+SETTLING = 4
+
+
+def ask(client, method, address, data=None, **headers) -> Answer:
+    with CaptureQueriesContext(connection) as queries:
+        answer = getattr(client, method.lower())(address, data or {}, **headers)
+        body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    told = [
+        *answer.headers.items(),
+        *(("Set-Cookie", morsel.OutputString()) for morsel in answer.cookies.values()),
+    ]
+    lines = "\n".join(f"{name}: {value}" for name, value in sorted(told))
+    return Answer(
+        answer.status_code,
+        LETTERS.sub("", SIGNED.sub(r"\1", lines)),
+        LETTERS.sub("", body.decode(errors="replace")),
+        len(queries),
+    )
+
+
+@contextmanager
+def as_person(person):
+    """A browser of theirs; what is drawn anew for every form is the same at every look."""
+    client = Client(raise_request_exception=False)
+    with at(NOW), patch("annotate.services.new_seed", return_value=7):
+        client.force_login(person)
+        yield client
+
+
+PAGE, FRAGMENT, JSON = {}, {"HTTP_HX_REQUEST": "true"}, {"HTTP_ACCEPT": "application/json"}
+EVERY_WAY = [
+    *(("GET", way) for way in (PAGE, FRAGMENT, JSON)),
+    *(("POST", way) for way in (PAGE, FRAGMENT)),
+    *((method, PAGE) for method in ("HEAD", "PUT", "PATCH", "DELETE", "OPTIONS")),
+]
+ENDS_SESSION = ("logout", "password")
+
+
+def look_everywhere(world, person, ways=EVERY_WAY) -> dict[str, Answer]:
+    """What a person gets at every address, by every method, as page and as fragment."""
+    seen = {}
+    with as_person(person) as client:
+        for address in every_address(world):
+            for method, headers in ways:
+                place = " ".join([method, address, *headers])
+                seen[place] = ask(client, method, address, **headers)
+                if any(word in address for word in ENDS_SESSION):
+                    client.force_login(person)
+    return seen
+
+
+def both_states(world, look):
+    """What a look finds while the others have done nothing, and once they have done everything."""
+    with undone():
+        others_do_everything(world)
+        after = look()
+    with undone():
+        before = look()
+    return before, after
+
+
+def differences(before: dict[str, Answer], after: dict[str, Answer]) -> list[str]:
+    assert before.keys() == after.keys()
+    return [
+        f"{place}: {_difference(before[place], after[place])}"
+        for place in before
+        if not _is_same(place, before[place], after[place])
+    ]
+
+
+def _is_same(place: str, one: Answer, other: Answer) -> bool:
+    if one.text != other.text:
+        return False
+    return abs(one.queries - other.queries) <= (SETTLING if "POST" in place else 0)
+
+
+def _difference(one: Answer, other: Answer) -> str:
+    if one.status != other.status:
+        return f"status {one.status} became {other.status}"
+    if one.headers != other.headers:
+        changed = set(one.headers.splitlines()) ^ set(other.headers.splitlines())
+        return f"headers {sorted(changed)}, body {len(one.body)} and {len(other.body)} characters"
+    if one.body != other.body:
+        at = next((i for i, (x, y) in enumerate(zip(one.body, other.body, strict=False)) if x != y), 0)
+        return f"{one.body[max(0, at - 60) : at + 60]!r} became {other.body[max(0, at - 60) : at + 60]!r}"
+    return f"{one.queries} queries became {other.queries}"
+
+
+def words_in(answers: dict[str, Answer], words) -> list[str]:
+    texts = {place: re.sub("Content-Length: .*", "", answer.text) for place, answer in answers.items()}
+    return [f"{word} at {place}" for place, text in texts.items() for word in words if word in text]
+
+
+# A grader at work
+
+
+def grade_to_the_end(world, person) -> dict[str, Answer]:
+    """Everything a grader does, from the first page to the empty queue: as fragments and as plain forms."""
+    seen: dict[str, Answer] = {}
+    round, grader = world.round, world.grader(person)
+
+    with as_person(person) as client:
+
+        def tell(name, method, data=None, **headers):
+            place = reverse(f"annotate:{name}", args=[round.pk])
+            answer = ask(client, method, place, data, **headers)
+            seen[f"{len(seen)} {method} {name}"] = answer
+            moved = re.search("Location: (.*)", answer.headers)
+            if moved:
+                seen[f"{len(seen)} after {name}"] = ask(client, "GET", moved[1])
+            return answer
+
+        tell("grade", "GET")
+        tell("grader_rubric", "GET")
+        tell("warm_up", "GET")
+        for step in range(200):
+            assignment = next_assignment(round, grader)
+            if assignment is None:
+                break
+            headers = FRAGMENT if step % 2 else PAGE
+            target = screen_of(assignment).current
+            names = target.dimension.label_names
+            fields = {
+                "assignment": assignment.pk,
+                "claim": target.claim.pk if target.claim else "",
+                "passage": target.passage.pk if target.passage else "",
+                "dimension": target.dimension.name,
+                "label": names[step % len(names)],
+                "note": f"my note {step}",
+                "evidence": "1",
+            }
+            where = {name: fields[name] for name in ("assignment", "claim", "passage")}
+            if step == 2:
+                tell("skip", "POST", where, **headers)
+                continue
+            tell("label", "POST", fields, **headers)
+            if step in (1, 4):
+                tell("take_back", "POST", **headers)
+                tell("label", "POST", fields, **headers)
+            tell("flag", "POST", where | {"note": "my flag"}, **headers)
+            if target.claim:
+                tell("split", "POST", where | {"parts": "one\ntwo"}, **headers)
+            if step == 3:
+                tell("advance", "POST", where, **headers)
+            tell("grade", "GET", {"at": assignment.pk}, **headers)
+        tell("grade", "GET")
+        tell("take_back", "POST", **FRAGMENT)
+        for own in world.assignments(person):
+            tell("grade", "GET", {"at": own.pk})
+        seen["home"] = ask(client, "GET", "/")
+    return seen
