@@ -274,6 +274,28 @@ def test_same_grader_finds_no_trace_of_the_first_label(graded, client, grader_a)
         assert shown_labels(answer) == []
 
 
+def test_no_grading_page_tells_what_the_grader_said_at_first(round, client, grader_a, grader_b):
+    for person in (grader_a, grader_b):
+        for position, labels in FIRST.items():
+            say(round, person, position, *labels, note="FIRSTNOTE")
+    second = draw(round, grader_a, n=9)
+    own = Assignment.objects.filter(grader__person=grader_a)
+    addresses = [reverse("home"), *(f"{grade_page(a.round_id)}?at={a.pk}" for a in own)]
+    addresses += [grade_page(round.pk), grade_page(second.pk)]
+
+    def telling():
+        client.force_login(grader_a)
+        return [address for address in addresses if "FIRSTNOTE" in client.get(address).content.decode()]
+
+    assert telling() == []
+    services.close_round(round=second)
+    assert telling() != []  # otherwise its absence would prove nothing
+
+
+def grade_page(round_pk):
+    return reverse("annotate:grade", args=[round_pk])
+
+
 def test_first_round_is_closed_to_who_looks_again_until_done(graded, client, grader_a, grader_b):
     second = draw(graded, grader_a, n=4)
     first = reverse("annotate:grade", args=[graded.pk])
