@@ -34,7 +34,7 @@ class MarkedClaim:
 
     @property
     def says(self) -> str:
-        return ClaimAudit.Mark(self.mark).label if self.mark else ""
+        return str(ClaimAudit.Mark(self.mark).label) if self.mark else ""
 
 
 @dataclass(frozen=True)

@@ -5,48 +5,87 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('calibration', '0002_verdict_cache'),
-        ('evalsets', '0001_initial'),
+        ("calibration", "0002_verdict_cache"),
+        ("evalsets", "0001_initial"),
     ]
 
     operations = [
         migrations.RemoveConstraint(
-            model_name='verdict',
-            name='verdict_once_per_claim',
+            model_name="verdict",
+            name="verdict_once_per_claim",
         ),
         migrations.RemoveConstraint(
-            model_name='verdict',
-            name='verdict_once_per_response',
+            model_name="verdict",
+            name="verdict_once_per_response",
         ),
         migrations.RemoveConstraint(
-            model_name='verdict',
-            name='verdict_label_fits',
+            model_name="verdict",
+            name="verdict_label_fits",
         ),
         migrations.AddField(
-            model_name='verdict',
-            name='passage',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evalsets.passage'),
+            model_name="verdict",
+            name="passage",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="evalsets.passage",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='verdict',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', False), ('passage__isnull', True)), fields=('run', 'dimension', 'run_index', 'claim'), name='verdict_once_per_claim'),
+            model_name="verdict",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", False), ("passage__isnull", True)),
+                fields=("run", "dimension", "run_index", "claim"),
+                name="verdict_once_per_claim",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='verdict',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', True), ('passage__isnull', True)), fields=('run', 'dimension', 'run_index', 'response'), name='verdict_once_per_response'),
+            model_name="verdict",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", True), ("passage__isnull", True)),
+                fields=("run", "dimension", "run_index", "response"),
+                name="verdict_once_per_response",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='verdict',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', True), ('passage__isnull', False)), fields=('run', 'dimension', 'run_index', 'passage'), name='verdict_once_per_passage'),
+            model_name="verdict",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", True), ("passage__isnull", False)),
+                fields=("run", "dimension", "run_index", "passage"),
+                name="verdict_once_per_passage",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='verdict',
-            constraint=models.UniqueConstraint(condition=models.Q(('claim__isnull', False), ('passage__isnull', False)), fields=('run', 'dimension', 'run_index', 'claim', 'passage'), name='verdict_once_per_citation'),
+            model_name="verdict",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("claim__isnull", False), ("passage__isnull", False)),
+                fields=("run", "dimension", "run_index", "claim", "passage"),
+                name="verdict_once_per_citation",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='verdict',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('claim__isnull', False), ('dimension', 'grounding'), ('label__in', ('', 'supported', 'contradicted', 'unsupported', 'unverifiable')), ('passage__isnull', True)), models.Q(('claim__isnull', True), ('dimension', 'abstention'), ('label__in', ('', 'REFUSED', 'ANSWERED', 'CLARIFY')), ('passage__isnull', True)), models.Q(('dimension__in', ['grounding', 'abstention']), _negated=True), _connector='OR'), name='verdict_label_fits'),
+            model_name="verdict",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("claim__isnull", False),
+                        ("dimension", "grounding"),
+                        ("label__in", ("", "supported", "contradicted", "unsupported", "unverifiable")),
+                        ("passage__isnull", True),
+                    ),
+                    models.Q(
+                        ("claim__isnull", True),
+                        ("dimension", "abstention"),
+                        ("label__in", ("", "REFUSED", "ANSWERED", "CLARIFY")),
+                        ("passage__isnull", True),
+                    ),
+                    models.Q(("dimension__in", ["grounding", "abstention"]), _negated=True),
+                    _connector="OR",
+                ),
+                name="verdict_label_fits",
+            ),
         ),
     ]
