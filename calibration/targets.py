@@ -50,9 +50,7 @@ def _targets(runs: list[SystemRun], questions: Sequence[Question]) -> list[Targe
     claims: dict[int, dict[int, list[int]]] = defaultdict(dict)
     if kinds & {CITATION, CLAIM}:
         leaves = Claim.objects.filter(response__run__in=runs, parts__isnull=True).order_by("position", "pk")
-        for pk, of, own, whole in leaves.values_list(
-            "pk", "response_id", "source_ids", "parent__source_ids"
-        ):
+        for pk, of, own, whole in leaves.values_list("pk", "response_id", "source_ids", "parent__source_ids"):
             claims[of][pk] = _served(own or whole or [], passages[of])
     found: list[Target] = []
     responses = Response.objects.filter(run__in=runs).order_by("run", "position", "sample", "pk")
