@@ -227,6 +227,7 @@ class JudgeForm(PricesForm):
 class StartForm(BudgetForm):
     """Which judge, about what, over which system runs."""
 
+    field_order = ["judge", "dimensions", "system_runs", "repeats", "use_cache"]  # the budget comes last
     judge = forms.ChoiceField(label=_("Judge"))
     dimensions = forms.MultipleChoiceField(
         label=_("Dimensions"),
