@@ -59,7 +59,10 @@ def test_language_is_chosen_on_any_page_and_stays(client):
     assert '<html lang="en">' in client.get(page).content.decode()
     answer = client.post(reverse("set_language"), {"language": "de"}, headers={"Referer": page})
     assert (answer.status_code, answer["Location"]) == (302, page)
-    assert '<html lang="de">' in client.get(page).content.decode()
+    content = client.get(page).content.decode()
+    assert '<html lang="de">' in content
+    assert ">English<" in content  # each language by its own name, whichever is chosen
+    assert ">Deutsch<" in content
 
 
 @pytest.mark.django_db
