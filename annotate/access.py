@@ -141,9 +141,14 @@ def _round_open_to(person, round_id) -> Round:
     )
     if round is None or not round.is_grader:
         raise Http404
-    if round.has_second_looks and (blocking := second_looks_in_the_way(person, round)):
-        raise ClosedForSecondLook(blocking)
+    if round.has_second_looks:
+        _check_no_second_look(person, round)
     return round
+
+
+def _check_no_second_look(person, round: Round) -> None:
+    if blocking := second_looks_in_the_way(person, round):
+        raise ClosedForSecondLook(blocking)
 
 
 def own_round(person, round_id) -> tuple[Round, Grader]:
@@ -156,16 +161,46 @@ def own_round(person, round_id) -> tuple[Round, Grader]:
 
 def own_assignment(person, round_id, assignment_id) -> Assignment:
     """One of the person's own assignments; anything else does not exist for them."""
-    round = _round_open_to(person, round_id)
+    if not person.is_active:
+        raise Http404
     assignment = (
-        Assignment.objects.select_related("response__item", "grader")
-        .filter(pk=assignment_id, round=round, grader__person=person)
+        Assignment.objects.filter(
+            pk=assignment_id,
+            round=round_id,
+            grader__person=person,
+            round__version__evalset__memberships__person=person,
+            round__version__evalset__memberships__role=GRADER,
+        )
+        .select_related("response__item", "round__version__evalset", "round__rubric_version", "grader")
+        .only(*OF_A_LABEL)
+        .order_by()
         .first()
     )
-    if assignment is None:
+    if assignment is None or assignment.round.kind == Round.Kind.IMPORTED:
         raise Http404
-    assignment.round = round
+    round = assignment.round
+    looks = _second_looks().filter(version=round.version_id).exclude(pk=round.pk)
+    if looks.exists():
+        _check_no_second_look(person, round)
     return assignment
+
+
+# A label reads these with every key; the rest of the rows is wide, and read when somebody asks for it.
+OF_A_LABEL = (
+    "state",
+    "round__number",
+    "round__kind",
+    "round__state",
+    "round__warm_up",
+    "round__version__number",
+    "round__version__evalset__name",
+    "round__rubric_version__sha256",
+    "round__rubric_version__reference_based",
+    "grader__person_id",
+    "response__text",
+    "response__item__question",
+    "response__item__reference_answer",
+)
 
 
 # What a grader may see of a response. These objects hold copies of a few fields and no way to anything else:

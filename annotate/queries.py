@@ -330,14 +330,17 @@ def _queue(round: Round, grader: Grader, other_than: Assignment | None):
     return queue.order_by("skips", "order")
 
 
-def screen_of(assignment: Assignment, target: str = "") -> Screen:
-    """The screen for one own assignment, at the named target or at the first that has no label."""
+def screen_of(assignment: Assignment, target: str = "", given: Mapping[Place, Given] | None = None) -> Screen:
+    """The screen for one own assignment, at the named target or at the first that has no label.
+
+    `given`: what the grader has said of it, where that has just been read.
+    """
     response = shown_to_grader(assignment)
     round = assignment.round
     dimensions = {dimension.name: dimension for dimension in dimensions_of(round.rubric_version)}
     questions, material = as_questions(list(dimensions.values())), _material(response)
     drawn = drawn_of(round, assignment.response_id)
-    given = _given(assignment)
+    given = _given(assignment) if given is None else given
     labels = {place: said.label for place, said in given.items()}
     places = asked(questions, material, labels, drawn)
     targets = _targets(assignment, response, dimensions, places, given)

@@ -10,7 +10,7 @@ from annotate.services.adjudication import (
 )
 from annotate.services.audit import draw_audit, finish_audited, mark_claim
 from annotate.services.imported import record_imported_labels
-from annotate.services.labels import annotate, flag, propose_split, skip, take_back, unflag
+from annotate.services.labels import Answered, annotate, flag, propose_split, skip, take_back, unflag
 from annotate.services.opening import Planned, open_round, plan_round
 from annotate.services.rounds import (
     close_round,
@@ -35,6 +35,7 @@ from annotate.services.targets import Conflict, NotAssigned, Refused
 from annotate.services.warm_up import answer_warm_up, is_warming_up
 
 __all__ = [
+    "Answered",
     "Conflict",
     "NotAssigned",
     "Planned",

@@ -1,6 +1,7 @@
 """What a grader does: label, take back, skip, flag, propose a split."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from django.db.models import Max
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotate.asking import asked, is_finished, no_longer_asked
+from annotate.asking import Place, asked, is_finished, no_longer_asked
 from annotate.material import drawn_of, material_of, questions_of
 from annotate.models import (
     Adjudication,
@@ -40,6 +41,15 @@ from annotate.services.warm_up import check_warmed_up
 from evalsets.models import Claim, Passage, Response
 
 
+@dataclass(frozen=True)
+class Answered:
+    """A label that was received, and how the grader's work on the response stands with it."""
+
+    annotation: Annotation
+    state: str  # of the assignment
+    said: Mapping[Place, Said] | None = None  # by this grader of this response; None: it was not read
+
+
 @transaction.atomic
 def annotate(
     *,
@@ -54,7 +64,7 @@ def annotate(
     evidence: Sequence[int] = (),
     milliseconds: int | None = None,
     key: UUID | None = None,
-) -> Annotation:
+) -> Answered:
     """One label. Sent twice with the same key, or with the same content, it is stored once."""
     target, asked_of = checked_target(round, response, claim, dimension, passage)
     checked_label(asked_of, label)
@@ -62,7 +72,7 @@ def annotate(
     held = lock_assignments(round, response)
     own = _own(held, grader)
     if key and (event := _event_of(grader, key)):
-        return _answer_again(event, round, target, label)
+        return Answered(_answer_again(event, round, target, label), own.state)
     round = round_for_labels(round)
     check_warmed_up(round, grader)
     answering = Answering(round, grader, response, own, held)
@@ -70,13 +80,13 @@ def annotate(
     if current:
         _check_not_final(round, grader, response)
         if (current.label, current.note, current.evidence) == (label, note, evidence):
-            return Annotation.objects.get(pk=current.pk)
+            return answering.answer(Annotation.objects.get(pk=current.pk))
     answering.check_asked(target)
     kept = answering.keep(
         target, label=label, note=note, evidence=evidence, milliseconds=milliseconds, key=key
     )
     answering.conclude(target)
-    return kept
+    return answering.answer(kept)
 
 
 @transaction.atomic
@@ -271,6 +281,9 @@ class Answering:
                 del labels[place]
         self._move(is_finished(self.questions, self.material, labels, self.drawn))
         self.record.settle(target.place, self.questions)
+
+    def answer(self, annotation: Annotation) -> Answered:
+        return Answered(annotation, self.assignment.state, self.record.said_by(self.grader.pk))
 
     def _move(self, is_done: bool) -> None:
         state = Assignment.State.DONE if is_done else Assignment.State.PENDING

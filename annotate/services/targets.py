@@ -112,8 +112,11 @@ class Record:
             for *place, pk, label, source in settled.values_list(*PLACE, "pk", "label", "source")
         }
 
+    def said_by(self, grader_id: int) -> dict[Place, Said]:
+        return {place: said[grader_id] for place, said in self.said.items() if grader_id in said}
+
     def labels_of(self, grader_id: int) -> dict[Place, str]:
-        return {place: said[grader_id].label for place, said in self.said.items() if grader_id in said}
+        return {place: said.label for place, said in self.said_by(grader_id).items()}
 
     def voters(self, place: Place, questions: Sequence[Question]) -> set[int] | None:
         """Who has to answer: everybody assigned; where there is a condition, those whose own label meets it.

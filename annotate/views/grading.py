@@ -16,9 +16,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotate import keys, services
 from annotate.access import own_assignment, own_round, round_for_grading
+from annotate.asking import Place
 from annotate.forms import AdvanceForm, FlagForm, LabelForm, SplitForm, TakeBackForm, TargetForm
 from annotate.models import Assignment, Grader, Round
 from annotate.queries import (
+    Given,
     assignment_at,
     following_of,
     next_assignment,
@@ -41,6 +43,9 @@ def grade(request, round_id):
     round, grader = round_for_grading(request.user, round_id)
     if grader and round.state == Round.State.OPEN and services.is_warming_up(round, grader):
         return redirect("annotate:warm_up", round.pk)
+    if grader and request.htmx and "recent" in request.GET:
+        context = {"round": round, "recent": recent_labels(round, grader)}
+        return render(request, "annotate/_recent_list.html", context)
     at = request.GET.get("at", "")
     if grader and at:
         assignment = own_assignment(request.user, round_id, at if at.isdecimal() else 0)
@@ -54,7 +59,7 @@ def label(request, round_id):
     if not sent.form.is_valid():
         return _refuse(request, sent, _("The label did not arrive whole. Choose it again."), 400)
     try:
-        kept = services.annotate(
+        answered = services.annotate(
             round=sent.round,
             grader=sent.grader,
             response=sent.assignment.response,
@@ -65,7 +70,9 @@ def label(request, round_id):
     except services.Refused as refused:
         return _refuse(request, sent, refused)
     target = "" if _advances(request) else sent.target
-    return _onward(request, sent, target=target, said=_saved(kept.updated_at) if kept.pk else "")
+    kept = answered.annotation
+    said = _saved(kept.updated_at) if kept.pk else ""
+    return _onward(request, sent, target=target, said=said, answered=answered)
 
 
 @require_POST
@@ -215,19 +222,30 @@ def _saved(at) -> str:
 # Answers: a fragment to htmx, a redirect to a plain form
 
 
-def _onward(request, sent: Sent, *, target="", said=""):
+def _onward(request, sent: Sent, *, target="", said="", answered=None):
     """To the same response while it has something left (or a target is named), else to the next one."""
     if sent.assignment is not None:
-        sent.assignment.state = state_of(sent.assignment)
+        sent.assignment.state = answered.state if answered else state_of(sent.assignment)
     stay = sent.assignment is not None and (target or sent.assignment.state == Assignment.State.PENDING)
     if request.htmx:
-        return _page(request, sent.round, sent.grader, sent.assignment if stay else None, target, said=said)
+        given = _given(answered) if stay and answered else None
+        assignment = sent.assignment if stay else None
+        return _page(request, sent.round, sent.grader, assignment, target, given=given, said=said)
     if said:
         messages.success(request, said)
     query = {"at": sent.assignment.pk, "target": target} if stay else {}
     return redirect(
         reverse("annotate:grade", args=[sent.round.pk]) + (f"?{urlencode(query)}" if stay else "")
     )
+
+
+def _given(answered: services.Answered) -> dict[Place, Given] | None:
+    """What the grader has said of the response, as it was read with the label; None: it was not read."""
+    if answered.said is None:
+        return None
+    return {
+        place: Given(said.label, said.note, tuple(said.evidence)) for place, said in answered.said.items()
+    }
 
 
 def _refuse(request, sent: Sent, refused, status: int | None = None):
@@ -246,7 +264,7 @@ def _refuse(request, sent: Sent, refused, status: int | None = None):
     )
 
 
-def _page(request, round, grader, assignment=None, target="", *, said="", trouble="", status=200):
+def _page(request, round, grader, assignment=None, target="", *, given=None, said="", trouble="", status=200):
     context = {"round": round, "said": said, "trouble": trouble, "rubric": round.rubric_version}
     if grader is not None:
         assignment = assignment or next_assignment(round, grader)
@@ -258,10 +276,10 @@ def _page(request, round, grader, assignment=None, target="", *, said="", troubl
         context |= {
             "empty": "done",
             "progress": progress_of(round, grader),
-            "recent": recent_labels(round, grader),
+            **_recent(request, round, grader),
         }
     else:
-        context |= _screen(request, screen_of(assignment, target))
+        context |= _screen(request, screen_of(assignment, target, given))
     context |= {"submit_key": uuid.uuid4(), "take_back_key": uuid.uuid4()}
     if request.htmx:
         return render(request, "annotate/_answer.html", context, status=status)
@@ -279,11 +297,18 @@ def _screen(request, screen) -> dict:
         "screen": screen,
         "is_held": screen.assignment.pk in held,
         "progress": progress_of(round, grader),
-        "recent": recent_labels(round, grader),
+        **_recent(request, round, grader),
         "following": following,
         "ahead": screen_of(ahead) if ahead else None,
         "advances": _advances(request),
     }
+
+
+def _recent(request, round, grader) -> dict:
+    """The latest labels with a page; a fragment says where to fetch them, should somebody want to look."""
+    if request.htmx:
+        return {"recent_at": reverse("annotate:grade", args=[round.pk]) + "?recent"}
+    return {"recent": recent_labels(round, grader)}
 
 
 def _advances(request) -> bool:

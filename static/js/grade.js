@@ -306,6 +306,19 @@
     hint(reason);
     if (!reason) act(link.href, null);
   });
+  // The latest labels come when they are looked at; until then, and where that fails, a link leads to them.
+  document.addEventListener(
+    "toggle",
+    async (event) => {
+      const link = event.target.open && event.target.querySelector("a[data-latest]");
+      if (!link) return;
+      const answer = document.createElement("template");
+      answer.innerHTML = (await ask(link.href).catch(() => null))?.html ?? "";
+      const list = answer.content.querySelector("#latest");
+      if (list) link.replaceWith(list);
+    },
+    true,
+  );
   // The second half of a double click was meant for what stood here before.
   document.addEventListener(
     "click",

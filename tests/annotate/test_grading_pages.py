@@ -230,6 +230,17 @@ def test_label_saves_and_shows_the_next_target(round, as_, grader_a):
     assert page.title.get_text(strip=True).startswith("Claim 2 of 2")
 
 
+def test_latest_labels_come_with_a_page_and_to_a_script_when_asked_for(round, as_, grader_a, grader_b):
+    say(round, grader_b, 6, "contradicted")
+    client = as_(grader_a)
+    answer = client.post(url(round, "label"), sent(round, grader_a, 6, label="supported"), **HTMX)
+    assert not soup(answer).select("#latest")
+    link = soup(answer).select_one("details.recent a[data-latest]")["href"]
+    for latest in (client.get(link, **HTMX), client.get(link)):
+        tags = soup(latest).select("#latest .tag")
+        assert [tag.text for tag in tags] == ["supported"]
+
+
 def test_label_without_script_comes_back_to_the_next_target(round, as_, grader_a):
     answer = as_(grader_a).post(url(round, "label"), sent(round, grader_a, 1, label="supported"), follow=True)
     assert len(answer.redirect_chain) == 1

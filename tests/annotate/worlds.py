@@ -101,7 +101,7 @@ def say(round, person, position, *labels, **more):
             dimension=dimension,
             label=label,
             **more,
-        )
+        ).annotation
         for (claim, dimension), label in zip(targets, labels, strict=False)
         if label
     ]

@@ -420,6 +420,7 @@ def test_every_state_is_accessible(everything, open_as, grader_a, viewport, sche
     accessible(page)
     press_and_wait(page, "1")  # a citation
     page.locator(".recent summary").click()
+    expect(page.locator("#latest li").first).to_be_visible()
     accessible(page)
     for key in ("1", "1", "1", "1"):
         press_and_wait(page, key)
