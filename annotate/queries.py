@@ -290,8 +290,8 @@ def parts_around(text: str, earlier: list[str], claim: str) -> tuple[str, str, s
 
 
 def progress_of(round: Round, grader: Grader) -> Progress:
-    tally = Tally.objects.filter(round=round, grader=grader).values_list("done", "total").first()
-    return Progress(*(tally or (0, 0)))
+    tallies = Tally.objects.filter(round=round, grader=grader).values_list("done", "total")
+    return Progress(*next(iter(tallies), (0, 0)))
 
 
 def next_assignment(

@@ -206,11 +206,11 @@ class Response(models.Model):
     @cached_property
     def whole_claims(self) -> list["Claim"]:
         """In order, without the parts of split claims."""
-        return list(self.claims.filter(parent__isnull=True).order_by("position", "pk"))
+        return list(self.claims.filter(parent__isnull=True).order_by("position", "pk").defer("extra"))
 
     @cached_property
     def ranked_passages(self) -> list["Passage"]:
-        return list(self.passages.order_by("rank"))
+        return list(self.passages.order_by("rank").defer("extra"))
 
 
 class Passage(models.Model):
