@@ -35,6 +35,7 @@ from evalsets.models import Claim, Item, Passage, Response
 from tests.annotate.rich import open_rich
 from tests.annotate.worlds import freeze_all, grader_of, make_version, response_of
 
+GRADED = (2, 6)  # the responses, by position, with which B and the grading lead are done
 # What somebody else said, planted as words that stand nowhere else
 SAID = [
     "PEERNAME",
@@ -135,10 +136,12 @@ def make_world(evalset, a, b, both, lead) -> World:
             for case in round.rubric_version.warm_up_cases.all():
                 services.answer_warm_up(case=case, grader=world.grader(person), label=case.label)
             label(world, person, response_of(round, 2), None, "abstention", "REFUSED")
-            finish(world, person, 2)
-            finish(world, person, 6)
-            # The latest label is of a response that nobody decides, so it can be taken back in both states.
+            for position in GRADED:
+                finish(world, person, position)
+            # The latest labels are of a response that nobody decides: they can be taken back in both states,
+            # one by the page, one by the fragment.
             first = response_of(round, 1)
+            label(world, person, first, None, "abstention", "ANSWERED")
             label(world, person, first, first.claims.get(position=1), "grounding", "supported")
         own = response_of(round, 1)
         services.flag(
@@ -148,6 +151,7 @@ def make_world(evalset, a, b, both, lead) -> World:
         # The lead's own work: a grading lead may know of it, not what it says of what is theirs to grade.
         audit_everything(version, lead)
         imported_labels(version)
+        another_round(version, lead)
     return world
 
 
@@ -199,11 +203,13 @@ def start_judge(round):
 
 
 def audit_everything(version, lead):
+    """The planted note is of what graders have yet to grade; of the rest a grading lead may read."""
     sample = services.draw_audit(version=version, runs=list(version.runs.all()), size=9, seed=3, person=lead)
     for audited in AuditedResponse.objects.filter(sample=sample):
         for claim in audited.response.claims.all():
             services.mark_claim(audited=audited, claim=claim, mark="not_in_response")
-        services.finish_audited(audited=audited, missing=1, note="AUDITNOTE", person=lead)
+        note = "nothing to add" if audited.response.position in GRADED else "AUDITNOTE"
+        services.finish_audited(audited=audited, missing=1, note=note, person=lead)
 
 
 def imported_labels(version):
@@ -256,7 +262,7 @@ def others_do_everything(world):
     with at(LATER):
         _peer_grades(world)
         _lead_decides(world)
-        _another_round(world)
+        _fill_the_other_round(world)
         _judge_answers(world)
     world.ids = {
         "split": ClaimSplit.objects.filter(grader=world.grader(world.a)).first().pk,
@@ -304,30 +310,40 @@ def _lead_decides(world):
     )
 
 
-def _another_round(world):
-    """A closed round of somebody else: gold and decisions about the very targets that B has yet to grade."""
-    evalset = world.version.evalset
-    alone = services.ensure_grader(evalset=evalset, name="OTHERROUND", person=None)
+def another_round(version, lead):
+    """A round of somebody else over the very targets that B has yet to grade. That it exists is no secret."""
+    alone = services.ensure_grader(evalset=version.evalset, name="OTHERROUND", person=None)
     round = Round.objects.create(
-        version=world.version,
-        number=world.version.rounds.count() + 1,
-        rubric_version=services.rubric_v1(evalset=evalset),
-        created_by=world.lead,
+        version=version,
+        number=version.rounds.count() + 1,
+        rubric_version=services.rubric_v1(evalset=version.evalset),
+        created_by=lead,
     )
-    round.runs.set(world.version.runs.all())
+    round.runs.set(version.runs.all())
     for position in (1, 4, 5):
-        response = response_of(world.round, position)
-        Assignment.objects.create(round=round, response=response, grader=alone, slot=1, order=position)
+        Assignment.objects.create(
+            round=round, response=response_of(round, position), grader=alone, slot=1, order=position
+        )
+    services.close_round(round=round)
+
+
+def _fill_the_other_round(world):
+    """Gold and decisions about the very targets that B has yet to grade."""
+    rounds = Round.objects.filter(assignments__grader__name="OTHERROUND")
+    round = rounds.distinct().get()
+    rounds.update(state="open")
+    for assignment in round.assignments.select_related("response"):
+        response = assignment.response
         for claim, dimension, said in [
             *((claim, "grounding", "unverifiable") for claim in response.claims.filter(parent=None)),
             (None, "abstention", "CLARIFY"),
         ]:
             target = {"response": response, "claim": claim, "dimension": dimension}
-            services.annotate(round=round, grader=alone, label=said, note="OTHERROUND", **target)
+            services.annotate(round=round, grader=assignment.grader, label=said, note="OTHERROUND", **target)
             services.adjudicate(
                 round=round, label=said, reason="other", note="OTHERROUND", person=world.lead, **target
             )
-    services.close_round(round=round)
+    rounds.update(state="closed")
 
 
 def _judge_answers(world):
