@@ -292,6 +292,7 @@
     const { target: form, submitter } = event;
     if (form.method !== "post" || !screen().contains(form)) return;
     event.preventDefault();
+    if (form === labelForm() && !submitter?.value) return; // Enter in a box: no label was chosen
     const reason = Keys.refuse(actionOf(form, submitter));
     hint(reason);
     if (reason) return;

@@ -173,16 +173,13 @@ def test_keys_with_modifiers_and_in_text_fields_are_not_taken(round, open_as, gr
 
 def test_key_while_a_save_is_under_way_is_not_taken(round, open_as, grader_a):
     page = open_as(grader_a, grade_path(round, grader_a, 1))
-
-    def slowly(route):
-        time.sleep(0.7)
-        route.continue_()
-
-    page.route("**/label/", slowly)
+    held = []
+    page.route("**/label/", held.append)
     page.keyboard.press("1")
     page.keyboard.press("2")
     expect(page.locator("#hint")).to_contain_text("still being saved")
     page.locator("#label-form button").nth(2).click()
+    held[0].continue_()
     saved(page)
     assert [event.label for event in AnnotationEvent.objects.all()] == ["supported"]
 

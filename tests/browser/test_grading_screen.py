@@ -319,8 +319,9 @@ def test_double_click_is_one_label_and_not_one_of_the_next_claim(everything, ope
     assert AnnotationEvent.objects.count() == 1
 
 
-def test_enter_in_a_box_chooses_no_label(everything, open_as, grader_a):
-    page = open_as(grader_a, grade_path(everything))
+@pytest.mark.parametrize("scripts", [True, False])
+def test_enter_in_a_box_chooses_no_label(everything, open_as, grader_a, scripts):
+    page = open_as(grader_a, grade_path(everything), java_script_enabled=scripts)
     page.locator("#label-form [name=evidence]").first.focus()
     page.keyboard.press("Enter")
     page.wait_for_timeout(300)
