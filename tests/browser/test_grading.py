@@ -174,7 +174,7 @@ def test_keys_with_modifiers_and_in_text_fields_are_not_taken(round, open_as, gr
 def test_key_while_a_save_is_under_way_is_not_taken(round, open_as, grader_a):
     page = open_as(grader_a, grade_path(round, grader_a, 1))
     held = []
-    page.route("**/label/", held.append)
+    page.route("**/label/", lambda route: held.append(route))
     page.keyboard.press("1")
     page.keyboard.press("2")
     expect(page.locator("#hint")).to_contain_text("still being saved")
