@@ -14,9 +14,9 @@ from django.utils.text import slugify
 from evalsets.access import LEAD, has_role
 from evalsets.hashing import item_content, response_content, set_hash
 from evalsets.importing import Findings, Frozen, ImportRefused, Limits, Problem, read_records
+from evalsets.importing.ledger import digests_of, packed
 from evalsets.importing.records import LineRecord, ResponseRecord, SystemRecord
 from evalsets.importing.strictjson import NotStrictJSON, refuse_unstorable_text
-from evalsets.importing.validate import digests_of, packed
 from evalsets.models import (
     Claim,
     EvalSet,

@@ -6,9 +6,10 @@ from typing import BinaryIO
 from evalsets.importing import csvfile, jsonl
 from evalsets.importing.findings import Findings, ImportRefused, Problem, UnreadableFile
 from evalsets.importing.labelfile import label_records
+from evalsets.importing.ledger import Frozen, checked
 from evalsets.importing.reading import USUAL_LIMITS, Limits, first_character
 from evalsets.importing.records import LabelRecord, LineRecord
-from evalsets.importing.validate import KNOWN_FIELDS, Frozen, checked
+from evalsets.importing.validate import KNOWN_FIELDS
 
 __all__ = ["Findings", "Frozen", "ImportRefused", "Limits", "Problem", "read_labels", "read_records"]
 

@@ -6,9 +6,10 @@ from typing import BinaryIO
 from evalsets.importing import csvfile, jsonl
 from evalsets.importing.findings import Findings, UnreadableFile, shown
 from evalsets.importing.jsonl import Row
+from evalsets.importing.ledger import note_name
 from evalsets.importing.reading import USUAL_LIMITS, Limits
 from evalsets.importing.records import LabelRecord
-from evalsets.importing.validate import Line, check_name, fold_label, identifier_of, note_name
+from evalsets.importing.validate import Line, check_name, fold_label, identifier_of
 from evalsets.labels import LABELS, TARGET_OF
 
 COLUMNS = ("item", "response", "claim", "grader", "label", "dimension")
