@@ -99,8 +99,6 @@ def add_judge(
     person=None,
 ) -> Judge:
     """Add an LLM judge. It is never changed afterwards: another setting is another judge."""
-    if name in BUILT_IN:
-        raise Refused(_("The name {name!r} belongs to a built-in judge.").format(name=name))
     if api_key_variable and not KEY_VARIABLE.fullmatch(api_key_variable):
         raise Refused(
             _(
@@ -108,29 +106,20 @@ def add_judge(
                 "contain API_KEY, so that no other secret of the server can be sent out."
             ).format(name=api_key_variable)
         )
-    judge, made = Judge.objects.get_or_create(
+    return _new_judge(
         evalset=evalset,
         name=name,
-        defaults={
-            "kind": Judge.Kind.OPENAI,
-            "model": model,
-            "base_url": base_url.rstrip("/"),
-            "provider": provider,
-            "family": family,
-            "api_key_variable": api_key_variable,
-            "prompt_version": prompt_version,
-            "parameters": parameters or {},
-            "prices": prices or {},
-            "created_by": person,
-        },
+        kind=Judge.Kind.OPENAI,
+        model=model,
+        base_url=base_url.rstrip("/"),
+        provider=provider,
+        family=family,
+        api_key_variable=api_key_variable,
+        prompt_version=prompt_version,
+        parameters=parameters or {},
+        prices=prices or {},
+        created_by=person,
     )
-    if not made:
-        raise Refused(
-            _("There is a judge named {name!r} already; a changed judge needs another name.").format(
-                name=name
-            )
-        )
-    return judge
 
 
 def limit_endpoint(
@@ -154,8 +143,6 @@ def set_prices(*, judge: Judge, prices: dict[str, str]) -> None:
 @transaction.atomic
 def add_panel(*, evalset: EvalSet, name: str, members: Sequence[Judge], rule: str, person=None) -> Judge:
     """Several judges as one. Like every judge it is never changed afterwards."""
-    if name in BUILT_IN:
-        raise Refused(_("The name {name!r} belongs to a built-in judge.").format(name=name))
     names = sorted({member.name for member in members})
     if len(names) < 2:
         raise Refused(_("A panel needs at least two judges."))
@@ -167,15 +154,20 @@ def add_panel(*, evalset: EvalSet, name: str, members: Sequence[Judge], rule: st
     nested = [member for member in members if member.kind == Judge.Kind.PANEL]
     if nested:
         raise Refused(_("{judge} is a panel itself.").format(judge=nested[0]))
-    judge, made = Judge.objects.get_or_create(
+    return _new_judge(
         evalset=evalset,
         name=name,
-        defaults={
-            "kind": Judge.Kind.PANEL,
-            "parameters": {"members": names, "rule": rule},
-            "created_by": person,
-        },
+        kind=Judge.Kind.PANEL,
+        parameters={"members": names, "rule": rule},
+        created_by=person,
     )
+
+
+def _new_judge(*, evalset: EvalSet, name: str, **setting: Any) -> Judge:
+    """A judge is never changed afterwards, so that its name is taken for good."""
+    if name in BUILT_IN:
+        raise Refused(_("The name {name!r} belongs to a built-in judge.").format(name=name))
+    judge, made = Judge.objects.get_or_create(evalset=evalset, name=name, defaults=setting)
     if not made:
         raise Refused(
             _("There is a judge named {name!r} already; a changed judge needs another name.").format(
