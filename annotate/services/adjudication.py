@@ -23,6 +23,7 @@ from annotate.services.targets import (
     check_all_labelled,
     checked_label,
     checked_target,
+    decisions_that_stand,
     lock_assignments,
     settle,
     settle_dependents,
@@ -124,11 +125,6 @@ def revoke(*, adjudication: Adjudication, note: str = "", person) -> Adjudicatio
         _hold(before, target)
     settle(round, target, questions_of(round.rubric_version))
     return entry
-
-
-def decisions_that_stand(round: Round):
-    """Neither revoked nor the revoking of another; of a target's the latest holds."""
-    return Adjudication.objects.filter(round=round, revokes__isnull=True, revoked_by__isnull=True)
 
 
 @transaction.atomic

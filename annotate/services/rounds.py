@@ -7,6 +7,8 @@ from django.db.models import Count, Max, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotate.asking import Place
+from annotate.material import questions_of
 from annotate.models import (
     Annotation,
     AnnotationEvent,
@@ -16,7 +18,14 @@ from annotate.models import (
     Unblinding,
 )
 from annotate.planning import to_take
-from annotate.services.targets import Action, Conflict, Refused, lock_assignments, round_for_labels
+from annotate.services.targets import (
+    Action,
+    Conflict,
+    Refused,
+    lock_assignments,
+    round_for_labels,
+    settle_all,
+)
 from evalsets.access import GRADER, has_role
 from evalsets.models import EvalSetVersion
 
@@ -96,25 +105,35 @@ def reassign(*, assignment: Assignment, to: Grader) -> Assignment:
         check_no_other_second_look(round, to)
     if any(a.grader_id == to.pk for a in locked):
         raise Refused(_("%(name)s grades this response already.") % {"name": to.name})
-    own = Annotation.objects.filter(round=round, response=held.response_id, grader=held.grader_id)
+    last = Assignment.objects.filter(round=round, grader=to).aggregate(last=Max("order"))["last"] or 0
+    before = _into_history(held)
+    held.grader, held.order, held.skips = to, last + 1, 0
+    held.save(update_fields=["grader", "order", "skips"])
+    settle_all(round, held.response_id, before, questions_of(round.rubric_version))
+    return held
+
+
+def _into_history(held: Assignment) -> list[Place]:
+    """Withdraw what its grader said so far; where that was."""
+    own = Annotation.objects.filter(round=held.round_id, response=held.response_id, grader=held.grader_id)
+    said = list(own)
     AnnotationEvent.objects.bulk_create(
         AnnotationEvent(
-            round=round,
+            round_id=a.round_id,
             response_id=a.response_id,
             claim_id=a.claim_id,
+            passage_id=a.passage_id,
             dimension=a.dimension,
             grader_id=a.grader_id,
             action=Action.REASSIGNED,
             label=a.label,
             note=a.note,
+            evidence=a.evidence,
         )
-        for a in own
+        for a in said
     )
     own.delete()
-    last = Assignment.objects.filter(round=round, grader=to).aggregate(last=Max("order"))["last"] or 0
-    held.grader, held.order, held.skips = to, last + 1, 0
-    held.save(update_fields=["grader", "order", "skips"])
-    return held
+    return [Place(a.dimension, a.claim_id, a.passage_id) for a in said]
 
 
 def reassign_unfinished(

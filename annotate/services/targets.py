@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -12,6 +13,7 @@ from django.utils.translation import ngettext
 from annotate.asking import CITATION, CLAIM, PASSAGE, RESPONSE, Place, Question, condition_of
 from annotate.material import PLACE, dimensions_of
 from annotate.models import (
+    Adjudication,
     Annotation,
     AnnotationEvent,
     Assignment,
@@ -106,11 +108,21 @@ class Record:
             *PLACE, "grader_id", "pk", "label", "note", "evidence"
         ):
             self.said[Place(*place)][grader] = Said(pk, label, note, evidence)
+        self.gold: dict[Place, Gold] = {}
+        self.split: set[int] = set()  # claims whose parts count in their place
         settled = GoldLabel.objects.filter(round=round, response=response_id)
-        self.gold = {
-            Place(*place): Gold(pk, label, source)
-            for *place, pk, label, source in settled.values_list(*PLACE, "pk", "label", "source")
-        }
+        for *place, pk, label, source, split in settled.values_list(
+            *PLACE, "pk", "label", "source", "claim__parent_id"
+        ):
+            self.gold[Place(*place)] = Gold(pk, label, source)
+            if split:
+                self.split.add(split)
+
+    @cached_property
+    def decisions(self) -> dict[Place, Adjudication]:
+        """What the lead decided and has not taken back."""
+        standing = decisions_that_stand(self.round).filter(response=self.response_id).order_by("pk")
+        return {Place(d.dimension, d.claim_id, d.passage_id): d for d in standing}
 
     def said_by(self, grader_id: int) -> dict[Place, Said]:
         return {place: said[grader_id] for place, said in self.said.items() if grader_id in said}
@@ -126,7 +138,8 @@ class Record:
         question = question_of(questions, place.dimension)
         condition = condition_of(question, place) if question else None
         if question is None or condition is None:
-            return self.graders
+            # Imported labels came without assignments: whoever labelled is whoever was asked.
+            return set(self.said.get(place, ())) if self.round.kind == Round.Kind.IMPORTED else self.graders
         gold = self.gold.get(condition)
         if gold is None or gold.label not in question.when:
             return None
@@ -139,13 +152,25 @@ class Record:
             return  # it measures a grading, and leaves its gold alone
         voters = self.voters(place, questions)
         gold = self.gold.get(place)
-        if voters is None:
+        if voters is None or self._is_split(place):
             self._hold(place, None)
         elif gold is None or gold.source != GoldLabel.Source.ADJUDICATED:
             said = self.said.get(place, {})
-            everybody = set(said) == voters
-            self._hold(place, outcome_of([one.label for one in said.values()]) if everybody else None)
+            if decision := self._decided_before(place, questions):
+                self._hold(place, (decision.label, GoldLabel.Source.ADJUDICATED), decision)
+            else:
+                everybody = set(said) == voters
+                self._hold(place, outcome_of([one.label for one in said.values()]) if everybody else None)
         self.settle_dependents(place, questions)
+
+    def _is_split(self, place: Place) -> bool:
+        """A grader who takes over late still labels the whole claim; its parts are decided already."""
+        return place.dimension == "grounding" and place.claim in self.split
+
+    def _decided_before(self, place: Place, questions: Sequence[Question]) -> Adjudication | None:
+        """Only the gold of a condition that no longer holds goes before its decision does, and may return."""
+        question = question_of(questions, place.dimension)
+        return self.decisions.get(place) if question and question.after else None
 
     def settle_dependents(self, place: Place, questions: Sequence[Question]) -> None:
         """What was labelled, or decided, in answer to a question that this target's label leads to."""
@@ -153,12 +178,15 @@ class Record:
         if not names:
             return
         answered = {other for other, said in self.said.items() if said} | self.gold.keys()
+        answered |= self.decisions.keys()
         for other in sorted(answered, key=str):
             within = place.claim in (None, other.claim) and place.passage in (None, other.passage)
             if other.dimension in names and within:
                 self.settle(other, questions)
 
-    def _hold(self, place: Place, outcome: tuple[str, str] | None) -> None:
+    def _hold(
+        self, place: Place, outcome: tuple[str, str] | None, decision: Adjudication | None = None
+    ) -> None:
         gold = self.gold.get(place)
         if outcome is None:
             if gold is not None:
@@ -168,15 +196,32 @@ class Record:
         label, source = outcome
         if gold is None:
             where = Target.at(self.response_id, place).where
-            made = GoldLabel.objects.create(round=self.round, **where, label=label, source=source)
+            made = GoldLabel.objects.create(
+                round=self.round, **where, label=label, source=source, adjudication=decision
+            )
             self.gold[place] = Gold(made.pk, label, source)
         elif (gold.label, gold.source) != outcome:
-            GoldLabel.objects.filter(pk=gold.pk).update(label=label, source=source, updated_at=timezone.now())
+            GoldLabel.objects.filter(pk=gold.pk).update(
+                label=label, source=source, adjudication=decision, updated_at=timezone.now()
+            )
             self.gold[place] = Gold(gold.pk, label, source)
+
+
+def decisions_that_stand(round: Round) -> QuerySet[Adjudication]:
+    """Neither revoked nor the revoking of another; of a target's the latest holds."""
+    return Adjudication.objects.filter(round=round, revokes__isnull=True, revoked_by__isnull=True)
 
 
 def settle(round: Round, target: Target, questions: Sequence[Question]) -> None:
     Record(round, target.response_id).settle(target.place, questions)
+
+
+def settle_all(
+    round: Round, response_id: int, places: Iterable[Place], questions: Sequence[Question]
+) -> None:
+    record = Record(round, response_id)
+    for place in places:
+        record.settle(place, questions)
 
 
 def settle_dependents(round: Round, target: Target, questions: Sequence[Question]) -> None:

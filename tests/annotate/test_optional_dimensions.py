@@ -176,6 +176,28 @@ def test_gold_goes_when_the_parent_is_decided_otherwise(rich, grader_a, grader_b
     assert gold_of(rich)["hallucination_type", None] == ("evident conflict", "agreed")
 
 
+def test_a_decision_holds_again_once_the_parent_leads_to_it_again(rich, grader_a, grader_b, lead):
+    for person, kind in ((grader_a, "evident conflict"), (grader_b, "subtle conflict")):
+        tell_all(rich, person, "contradicted", kind)
+    decide(rich, lead, "hallucination_type", "evident baseless info")
+    services.close_round(round=rich)
+    otherwise = decide(rich, lead, "grounding", "supported")
+    assert ("hallucination_type", None) not in gold_of(rich)
+    services.revoke(adjudication=otherwise, person=lead)
+    assert gold_of(rich)["grounding", None] == ("contradicted", "agreed")
+    assert gold_of(rich)["hallucination_type", None] == ("evident baseless info", "adjudicated")
+
+
+def test_a_decision_that_was_taken_back_meanwhile_does_not_return(rich, grader_a, grader_b, lead):
+    for person in (grader_a, grader_b):
+        tell_all(rich, person, "contradicted", "subtle conflict")
+    of_type = decide(rich, lead, "hallucination_type", "evident baseless info")
+    otherwise = decide(rich, lead, "grounding", "supported")
+    services.revoke(adjudication=of_type, person=lead)
+    services.revoke(adjudication=otherwise, person=lead)
+    assert gold_of(rich)["hallucination_type", None] == ("subtle conflict", "agreed")
+
+
 def test_adjudicate_settles_a_conditional_dimension(rich, grader_a, grader_b, lead):
     tell_all(rich, grader_a, "contradicted", "evident conflict")
     tell_all(rich, grader_b, "contradicted", "subtle conflict")
@@ -217,6 +239,33 @@ def test_the_lead_answers_for_the_parts_of_a_split(rich, grader_a, grader_b, lea
     assert gold.get().claim == second
     with pytest.raises(services.Conflict, match="only once grounding"):
         services.adjudicate(claim=first, dimension="hallucination_type", label="evident conflict", **where)
+    services.adjudicate(claim=second, dimension="grounding", label="supported", **where)
+    assert not gold.exists()
+    services.adjudicate(claim=second, dimension="grounding", label="contradicted", **where)
+    assert (gold.get().claim, gold.get().label) == (second, "evident baseless info")
+
+
+def test_reassign_takes_down_what_hung_on_the_work_handed_over_and_keeps_all_of_it_as_history(
+    rich, grader_a, grader_b, lead, member
+):
+    third = member("third", "grader")
+    to = services.ensure_grader(evalset=rich.version.evalset, name="third", person=third)
+    tell_all(rich, grader_a, "contradicted", "subtle conflict")
+    tell(rich, grader_b, "grounding", "contradicted")
+    tell(rich, grader_b, "hallucination_type", "evident conflict")
+    tell(rich, grader_b, "citation_support", "no support", passage=2)
+    decide(rich, lead, "hallucination_type", "evident conflict")
+    slot = Assignment.objects.get(round=rich, grader=grader_of(rich, grader_b), response=response_of(rich, 6))
+    services.reassign(assignment=slot, to=to)
+    assert gold_of(rich) == {}
+    handed = AnnotationEvent.objects.filter(action="reassigned")
+    assert set(handed.values_list("dimension", "passage__rank", "label")) == {
+        ("grounding", None, "contradicted"),
+        ("hallucination_type", None, "evident conflict"),
+        ("citation_support", 2, "no support"),
+    }
+    tell(rich, third, "grounding", "contradicted")
+    assert gold_of(rich)["hallucination_type", None] == ("evident conflict", "adjudicated")
 
 
 def test_a_chain_of_conditions_is_settled_and_taken_down_together(evalset, grader_a, grader_b, lead):

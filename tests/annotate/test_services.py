@@ -432,6 +432,48 @@ def test_reassign_keeps_the_work_as_history_and_does_not_count_it(round, grader_
     assert gold_of(round) == {("grounding", 1, "c1"): ("supported", "agreed")}
 
 
+def test_reassign_takes_down_gold_that_rested_on_the_work_handed_over(round, grader_a, grader_b, member):
+    third = member("third", "grader")
+    to = services.ensure_grader(evalset=round.version.evalset, name="third", person=third)
+    say(round, grader_a, 1, "supported", "contradicted", "ANSWERED")
+    say(round, grader_b, 1, "supported")
+    assert gold_of(round) == {("grounding", 1, "c1"): ("supported", "agreed")}
+    slot = Assignment.objects.get(grader=grader_of(round, grader_b), response__position=1)
+    services.reassign(assignment=slot, to=to)
+    services.close_round(round=round)
+    assert gold_of(round) == {}
+
+
+def test_reassign_leaves_a_decision_standing(round, lead, grader_a, grader_b, member):
+    third = member("third", "grader")
+    to = services.ensure_grader(evalset=round.version.evalset, name="third", person=third)
+    say(round, grader_a, 1, "supported")
+    say(round, grader_b, 1, "unsupported")
+    decide(round, lead, 1, "contradicted")
+    slot = Assignment.objects.get(grader=grader_of(round, grader_b), response__position=1)
+    services.reassign(assignment=slot, to=to)
+    say(round, third, 1, "supported")
+    assert gold_of(round) == {("grounding", 1, "c1"): ("contradicted", "adjudicated")}
+
+
+def test_a_late_label_of_a_split_claim_makes_no_gold_beside_its_parts(
+    round, lead, grader_a, grader_b, member
+):
+    third = member("third", "grader")
+    to = services.ensure_grader(evalset=round.version.evalset, name="third", person=third)
+    split = propose(round, grader_a)
+    say(round, grader_a, 4, "unsupported")
+    say(round, grader_b, 4, "unsupported")
+    services.accept_split(split=split, parts=[("x", "supported"), ("y", "unsupported")], person=lead)
+    slot = Assignment.objects.get(grader=grader_of(round, grader_b), response__position=4)
+    services.reassign(assignment=slot, to=to)
+    say(round, third, 4, "unsupported", "ANSWERED")
+    assert gold_of(round) == {
+        ("grounding", 4, "c1.1"): ("supported", "adjudicated"),
+        ("grounding", 4, "c1.2"): ("unsupported", "adjudicated"),
+    }
+
+
 def test_reassign_refuses_finished_work_and_doubles(round, grader_a, grader_b):
     say(round, grader_a, 2, "REFUSED")
     finished = Assignment.objects.get(grader=grader_of(round, grader_a), response__position=2)
@@ -476,6 +518,28 @@ def test_imported_labels_can_be_adjudicated(version, lead):
     round = services.record_imported_labels(version=version, runs=version.runs.all(), labels=labels)
     decide(round, lead, 6, "unsupported")
     assert gold_of(round) == {("grounding", 6, "c1"): ("unsupported", "adjudicated")}
+
+
+@pytest.mark.parametrize(
+    ("labels", "gold"),
+    [
+        (("supported", "supported"), ("supported", "agreed")),
+        (("supported",), ("supported", "single")),
+        (("supported", "unsupported"), None),
+    ],
+)
+def test_revoke_restores_what_imported_labels_say(version, lead, labels, gold):
+    response = version.responses.get(position=6)
+    claim = response.claims.get()
+    given = [
+        (name, response.pk, claim.pk, "grounding", label)
+        for name, label in zip(("ann", "ben"), labels, strict=False)
+    ]
+    round = services.record_imported_labels(version=version, runs=version.runs.all(), labels=given)
+    before = gold_of(round)
+    decision = decide(round, lead, 6, "contradicted")
+    services.revoke(adjudication=decision, person=lead)
+    assert gold_of(round) == before == ({("grounding", 6, "c1"): gold} if gold else {})
 
 
 def test_imported_label_that_contradicts_itself_stores_nothing(version):
