@@ -1,7 +1,7 @@
 """How far a judge agrees with itself when it is asked the same more than once.
 
-The rates use the mean of the repeats. What stands here tells nothing of how often which label was given: the
-split of the variance only as shares.
+Agreement and rates use the first call of each target (see `pairing`). What stands here tells nothing of how
+often which label was given: the split of the variance only as shares.
 """
 
 from collections import defaultdict
