@@ -14,13 +14,13 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Exists, F, Field, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, F, Field, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from calibration.judges.asking import Outcome
 from calibration.judges.clients import CallFailed, Exchange, Retryable
 from calibration.models import Call, Endpoint, Judge, JudgeRun, Verdict
-from calibration.spending import calls_left
+from calibration.spending import UNCOUNTED, calls_left
 
 BACKOFF_SECONDS = 1.0  # doubled with every attempt
 LONGEST_WAIT_SECONDS = 600.0  # whatever a server asks for
@@ -118,8 +118,10 @@ def _left_this_minute(endpoint: Endpoint, tokens_each: int) -> int:
     ).aggregate(
         prompt=Sum("prompt_tokens", default=0),
         completion=Sum("completion_tokens", default=0),
+        uncounted=Count("pk", filter=UNCOUNTED),
     )
-    used, held = lately["prompt"] + lately["completion"], _held_at(endpoint)
+    used = lately["prompt"] + lately["completion"] + lately["uncounted"] * tokens_each
+    held = _held_at(endpoint)
     if used == held == 0:
         return 1  # a single call may be larger than the limit; it must not wait for ever
     return (endpoint.tokens_per_minute - used) // max(1, tokens_each) - held

@@ -22,7 +22,7 @@ from calibration.judges.material import dimension_texts, wording_of
 from calibration.judges.parsing import PARSER_VERSION
 from calibration.leases import OPEN_STATES, concurrency_of
 from calibration.models import Endpoint, Judge, JudgeRun, Verdict
-from calibration.spending import NO_BUDGET, Budget, calls_left
+from calibration.spending import NO_BUDGET, Budget, calls_left, cannot_be_kept, spent_in
 from calibration.targets import questions_about, targets_of
 from calibration.thresholds import policy_in_force
 from calibration.work import bells_for, halt, ring, work_through
@@ -498,6 +498,8 @@ def resume_run(*, run: JudgeRun, retry_failed: bool = False, budget: Budget | No
         _refuse_budget(budget, run.prices)
         JudgeRun.objects.filter(pk=run.pk).update(**budget.fields)
         run.refresh_from_db()
+    if cannot_be_kept(run, spent_in(run)):
+        raise Refused(_("The server tells no tokens of its calls: only a budget of calls can be kept."))
     if calls_left(run, under_way=0, tokens_each=1) == 0:
         raise Refused(_("The budget of this run is used up: give it a larger one to go on."))
     JudgeRun.objects.filter(pk=run.pk).update(

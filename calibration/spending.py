@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Sum
+from django.db.models import Count, Q, Sum
 
 from calibration.models import JudgeRun
 
 MILLION = Decimal(1_000_000)
+# Answered calls of which the server told no tokens: nobody knows what they cost.
+UNCOUNTED = Q(failure="") & (Q(prompt_tokens=None) | Q(completion_tokens=None))
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Spent:
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    uncounted: int = 0
 
     @property
     def tokens(self) -> int:
@@ -49,6 +52,7 @@ def cost_of(prompt_tokens: int, completion_tokens: int, prices: dict[str, str]) 
 def spent_in(run: JudgeRun) -> Spent:
     sums = run.calls.aggregate(
         calls=Count("pk"),
+        uncounted=Count("pk", filter=UNCOUNTED),
         prompt_tokens=Sum("prompt_tokens", default=0),
         completion_tokens=Sum("completion_tokens", default=0),
     )
@@ -62,7 +66,8 @@ def has_budget(run: JudgeRun) -> bool:
 def calls_left(run: JudgeRun, *, under_way: int, tokens_each: int) -> int | None:
     """How many more calls the run's budget allows beside those under way; None without a budget.
 
-    Tokens and money are known only after a call: they are reckoned with what a call took so far.
+    Tokens and money are known only after a call: they are reckoned with what a call took so far. Where the
+    server tells no tokens they are never known, and such a limit allows nothing more.
     """
     if not has_budget(run):
         return None
@@ -70,6 +75,8 @@ def calls_left(run: JudgeRun, *, under_way: int, tokens_each: int) -> int | None
     left: list[Decimal] = []
     if run.budget_calls is not None:
         left.append(Decimal(run.budget_calls - spent.calls))
+    if cannot_be_kept(run, spent):
+        left.append(Decimal(0))
     if run.budget_tokens is not None:
         each = max(1, spent.tokens // spent.calls if spent.calls else tokens_each)
         left.append(_times(Decimal(run.budget_tokens - spent.tokens), Decimal(each)))
@@ -78,6 +85,11 @@ def calls_left(run: JudgeRun, *, under_way: int, tokens_each: int) -> int | None
         expected = cost_of(tokens_each, 0, run.prices) or Decimal(0)
         left.append(_times(run.budget_money - cost, cost / spent.calls if spent.calls else expected))
     return max(0, int(min(left)) - under_way) if left else None
+
+
+def cannot_be_kept(run: JudgeRun, spent: Spent) -> bool:
+    """Whether a limit of tokens or money meets a server that does not count tokens."""
+    return bool(spent.uncounted) and (run.budget_tokens is not None or run.budget_money is not None)
 
 
 def _times(rest: Decimal, each: Decimal) -> Decimal:
@@ -99,4 +111,6 @@ def budget_in_words(run: JudgeRun) -> str:
     if run.budget_money is not None and cost is not None:
         currency = run.prices.get("currency", "")
         words.append(f"{currency}: {cost.normalize():f} of {run.budget_money.normalize():f}".strip(": "))
+    if cannot_be_kept(run, spent):
+        words.append(f"calls without a count of tokens: {spent.uncounted}")
     return "; ".join(words)

@@ -68,6 +68,7 @@ class Command(ReportingCommand):
             "from_cache": progress.from_cache,
             "tokens": {"prompt": progress.prompt_tokens, "completion": progress.completion_tokens},
             "calls": progress.spent.calls,
+            "calls_without_tokens": progress.spent.uncounted,
             "cost": _money(progress.cost, run.prices.get("currency", "")),
             "stopped": {"reason": run.stop_reason, "detail": run.stop_detail} if run.stop_reason else None,
         }

@@ -59,6 +59,20 @@ def test_a_budget_of_money_stops_the_run(priced, version, server):
     assert progress_of(run).cost == Decimal("0.0014")
 
 
+@pytest.mark.parametrize("budget", [Budget(tokens=10_000), Budget(money=Decimal(5))])
+def test_a_budget_that_nobody_can_keep_stops_the_run_and_says_why(priced, version, server, budget):
+    """The server tells no tokens, so that what was spent would look like nothing for ever."""
+    server.default = "counting_wrong"
+    run = run_inline(run=start_run(judge=priced, version=version, budget=budget))
+    assert (run.state, run.stop_reason, server.calls) == ("stopped", "budget", 1)
+    assert run.stop_detail.endswith("calls without a count of tokens: 1")
+    with pytest.raises(Refused, match="only a budget of calls"):
+        resume_run(run=run, budget=Budget(tokens=10**9))
+    resume_run(run=run, budget=Budget(calls=100))
+    assert run_inline(run=run).state == "complete"
+    assert progress_of(run).spent.uncounted == 9
+
+
 def test_failed_calls_count_for_the_budget(judge, version, server, no_waiting):
     server.default = "server_error"
     run = run_inline(run=start_run(judge=judge, version=version, budget=Budget(calls=5)))
@@ -99,6 +113,7 @@ def test_tokens_of_the_last_minute_leave_room_for_so_many_calls(judge, version):
             verdict=run.verdicts.first(),
             at=timezone.now() - timedelta(seconds=seconds_ago),
             prompt_tokens=tokens,
+            completion_tokens=0,
         )
 
     assert leases.free_places(run, tokens_each=100) == 1  # nothing is known of this minute: one call at least
@@ -110,6 +125,16 @@ def test_tokens_of_the_last_minute_leave_room_for_so_many_calls(judge, version):
     assert leases.free_places(run, tokens_each=100) == 4
     used(600, 1)
     assert leases.free_places(run, tokens_each=100) == 0
+
+
+def test_a_call_without_a_count_of_tokens_is_reckoned_in_the_minute(judge, version):
+    run = start_run(judge=judge, version=version)
+    Judge.objects.filter(pk=judge.pk).update(parameters={"concurrency": 50})
+    run.judge.refresh_from_db()
+    Endpoint.objects.update(tokens_per_minute=1000)
+    for _call in range(4):
+        Call.objects.create(run=run, verdict=run.verdicts.first(), at=timezone.now())
+    assert leases.free_places(run, tokens_each=100) == 6
 
 
 def test_a_turn_that_finds_no_place_leaves_the_rows_alone(judge, version, server, monkeypatch):
