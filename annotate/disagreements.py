@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection, models
 from django.db.models import QuerySet
-from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast, Left
+from django.db.models.functions import Left
 from django.utils.translation import gettext_lazy as _
 
 from annotate.asking import Question
@@ -41,6 +40,23 @@ class Status(models.TextChoices):
 
 NUMBER_OF = {Status.PENDING: 0, Status.WAITING: 1, Status.DONE: 2}
 STATUS_OF = {number: status for status, number in NUMBER_OF.items()}
+
+
+class StratumOf(models.Func):
+    """The value of one stratum. A path into JSON cannot say every name: digits in it mean a place in a list."""
+
+    output_field = models.TextField()
+    template = "(%(expressions)s)"
+    arg_joiner = " ->> "
+
+    def as_sqlite(self, compiler, connection, **context):
+        return self.as_sql(
+            compiler,
+            connection,
+            template="(SELECT value FROM json_each(%(expressions)s)",
+            arg_joiner=") WHERE key = ",
+            **context,
+        )
 
 
 class Pair(NamedTuple):
@@ -349,8 +365,7 @@ class _Sql:
             responses = responses.filter(run__version=self.round.version_id, run__number=self.wanted.run)
         if self.wanted.stratum is not None:
             name, value = self.wanted.stratum
-            of_item = Cast(KeyTextTransform(name, "item__strata"), models.TextField())
-            responses = responses.alias(stratum=of_item).filter(stratum=value)
+            responses = responses.alias(stratum=StratumOf("item__strata", models.Value(name))).filter(stratum=value)
         return responses.values("pk")
 
     def _assigned(self) -> str:
