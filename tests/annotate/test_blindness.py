@@ -1,8 +1,8 @@
 """The blind contract: what a grader must never see, on every address that the project has.
 
 The addresses are read from the URL configuration. A new one whose arguments are not known fails the test:
-teach it in `blind.values`, so that it is walked too. What a grader gets must be the same, byte by byte and
-query by query, whatever the others have done.
+teach it in `addresses.values`, so that it is walked too. What a grader gets must be the same, byte by byte
+and query by query, whatever the others have done.
 """
 
 import json
@@ -18,26 +18,19 @@ from annotate.models import Annotation, Assignment, Opening, Round
 from annotate.queries import next_assignment, screen_of
 from calibration import exchange
 from evalsets.models import Item, Membership, Response, SystemRun
-from tests.annotate.blind import (
+from tests.annotate.blind.addresses import every_address
+from tests.annotate.blind.looking import (
     FRAGMENT,
-    NOW,
     PAGE,
-    SAID,
-    TOLD,
     as_person,
     ask,
-    at,
     both_states,
     differences,
-    every_address,
-    finish,
     grade_to_the_end,
     look_everywhere,
-    make_world,
-    others_do_everything,
-    undone,
     words_in,
 )
+from tests.annotate.blind.world import NOW, SAID, TOLD, at, finish, make_world, others_do_everything, undone
 from tests.annotate.worlds import make_round
 
 

@@ -3,12 +3,12 @@
 import uuid
 
 import pytest
-from bs4 import BeautifulSoup
 from django.urls import reverse
 
 from annotate.models import Annotation, AnnotationEvent, Assignment
 from evalsets.models import Passage
 from tests.annotate.kinds import MANY, TYPES, ask_everything
+from tests.annotate.pages import soup
 from tests.annotate.worlds import freeze_all, grader_of, make_round, make_version, response_of, say
 
 pytestmark = pytest.mark.django_db
@@ -39,10 +39,6 @@ def place(round, person, position):
             round=round, grader=grader_of(round, person), response__position=position
         ).pk
     }
-
-
-def soup(answer):
-    return BeautifulSoup(answer.content, "html.parser")
 
 
 def form_of(shown) -> dict:

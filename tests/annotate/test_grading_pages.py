@@ -6,7 +6,6 @@ import uuid
 from datetime import UTC, datetime
 
 import pytest
-from bs4 import BeautifulSoup
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -15,18 +14,10 @@ from annotate import keys, services
 from annotate.models import Annotation, AnnotationEvent, Assignment, ClaimSplit, Flag
 from annotate.queries import next_assignment, parts_around
 from evalsets.models import Passage, Response
+from tests.annotate.pages import soup
 from tests.annotate.worlds import freeze_all, grader_of, make_round, make_version, response_of, say
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
-
-
-@pytest.fixture
-def as_(client):
-    def log_in(person):
-        client.force_login(person)
-        return client
-
-    return log_in
 
 
 def url(round, name="grade"):
@@ -45,10 +36,6 @@ def sent(round, person, position, claim="c1", **fields):
         "claim": response.claims.get(claim_id=claim).pk if claim else "",
         **fields,
     }
-
-
-def soup(answer):
-    return BeautifulSoup(answer.content, "html.parser")
 
 
 # Who may come in

@@ -3,25 +3,15 @@
 import re
 
 import pytest
-from bs4 import BeautifulSoup
 from django.urls import reverse
 
 from annotate import services
 from annotate.models import Assignment, Round, Unblinding
-from evalsets.models import Claim
-from tests.annotate.worlds import grader_of, make_round, make_version, response_of, say
+from tests.annotate.pages import soup
+from tests.annotate.worlds import claim_of, grader_of, make_round, make_version, response_of, say
 
 READS = ["rounds", "open_round", "round", "rubric", "disagreements", "adjudicate"]
 WRITES = ["open_round", "move_round", "reassign", "adjudicate", "decide_split"]
-
-
-@pytest.fixture
-def as_(client):
-    def log_in(person):
-        client.force_login(person)
-        return client
-
-    return log_in
 
 
 @pytest.fixture
@@ -39,14 +29,6 @@ def url(round, name, *more):
     if name == "decide_split":
         more = more or (1,)
     return reverse(f"annotate:{name}", args=[*place, *more])
-
-
-def claim_of(round, position) -> Claim:
-    return response_of(round, position).claims.filter(parent=None).first()
-
-
-def soup(answer):
-    return BeautifulSoup(answer.content, "html.parser")
 
 
 # Who may come in

@@ -4,7 +4,6 @@ from collections import Counter
 from datetime import timedelta
 
 import pytest
-from bs4 import BeautifulSoup
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -17,6 +16,7 @@ from annotate.models import Annotation, Assignment, Dimension, Grader, Round, Ru
 from annotate.planning import Overlap
 from annotate.progress import progress_of_round, progress_per_grader, remarks_of, responses_in
 from evalsets.models import Claim, Item, Response, System, SystemRun
+from tests.annotate.pages import soup
 from tests.annotate.worlds import freeze_all, grader_of, make_round, make_version, response_of, say
 
 LANGUAGES = ["en", "en", "en", "de", "de", ""]  # of the items, in order; the third response is empty
@@ -219,10 +219,6 @@ def as_lead(client, lead):
 
 def place(version, name, *more):
     return reverse(f"annotate:{name}", args=[version.evalset.slug, version.number, *more])
-
-
-def soup(answer):
-    return BeautifulSoup(answer.content, "html.parser")
 
 
 def words(tag):

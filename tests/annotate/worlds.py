@@ -88,6 +88,10 @@ def response_of(round, position) -> Response:
     return round.version.responses.get(position=position)
 
 
+def claim_of(round, position) -> Claim:
+    return response_of(round, position).claims.filter(parent=None).first()
+
+
 def say(round, person, position, *labels, **more):
     """One label a claim of the response in order, then the abstention label; None leaves one out."""
     response = response_of(round, position)

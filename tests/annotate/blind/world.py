@@ -1,19 +1,11 @@
-"""A world in which everybody but grader B has left marks that stand nowhere else, and ways to look at it.
+"""The world: a frozen set, an open round, and what everybody but grader B does in it."""
 
-What B gets is compared between two states of the same world: the others have done nothing, or everything.
-Each look is undone afterwards, so both start from the same rows.
-"""
-
-import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from unittest.mock import patch
 
-from django.db import connection, transaction
-from django.test import Client
-from django.test.utils import CaptureQueriesContext
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.db import transaction
 from django.utils import timezone
 
 from annotate import services
@@ -28,7 +20,7 @@ from annotate.models import (
     RubricTask,
     WarmUpCase,
 )
-from annotate.queries import next_assignment, screen_of
+from annotate.queries import screen_of
 from calibration.models import Judge, JudgeRun, Verdict
 from calibration.reports import build_report
 from evalsets.models import Claim, Item, Passage, Response
@@ -73,18 +65,6 @@ TOLD = [
 ]
 NOW, LATER = datetime(2026, 3, 3, 10, 0, tzinfo=UTC), datetime(2031, 5, 17, 7, 7, 7, tzinfo=UTC)
 
-RESPONSES = [
-    (
-        "The ferry leaves at nine. Bicycles travel free.",
-        ["The ferry leaves at nine.", "Bicycles travel free."],
-    ),
-    ("The timetable does not mention winter.", []),
-    ("", []),
-    ("Dogs are allowed on deck, but only on a lead.", ["Dogs are allowed on deck, but only on a lead."]),
-    ("Which day do you travel?", []),
-    ("Tickets cost 12 euros.", ["Tickets cost 12 euros."]),
-]
-
 
 @contextmanager
 def at(moment):
@@ -125,7 +105,7 @@ def make_world(evalset, a, b, both, lead) -> World:
     """Both states share this: the set, an open round, what B and the grading lead have said so far."""
     with at(NOW):
         Grader.objects.create(evalset=evalset, name="PEERNAME", person=a, number=1)
-        version = make_version(evalset, responses=RESPONSES, freeze=False)
+        version = make_version(evalset, freeze=False)
         plant_content(version)
         freeze_all(version)
         round = open_rich(version, a, b, both)
@@ -361,247 +341,3 @@ def _judge_answers(world):
                 detail="JUDGEDETAIL",
             )
     build_report(judge_run=run, round=world.round, dimension="grounding", person=world.lead)
-
-
-# Every address
-
-
-def patterns(resolver=None, namespace=()):
-    for entry in (resolver or get_resolver()).url_patterns:
-        if isinstance(entry, URLResolver):
-            yield from patterns(entry, (*namespace, entry.namespace) if entry.namespace else namespace)
-        elif isinstance(entry, URLPattern):
-            yield ":".join((*namespace, entry.name or "")), entry
-
-
-def values(world) -> dict:
-    """Argument -> what to put there; `view name/argument` where one name means two things."""
-    round, version = world.round, world.version
-    response = response_of(round, 6)
-    known = {
-        "slug": version.evalset.slug,
-        "number": version.number,
-        "round_id": round.pk,
-        "round_number": round.number,
-        "rubric_number": 1,
-        "earlier": 1,
-        "later": 1,
-        "task": 1,
-        "dimension": "grounding",
-        "target": response.claims.get().pk,
-        "claim": response.claims.get().pk,
-        "split": 1,
-        "decision": 1,
-        "run": 1,
-        "run_number": 1,
-        "report": 1,
-        "judge": 1,
-        "kind": "svg",
-        "picture": "confusion",
-        "pk": response.pk,
-        "sample_number": 1,
-        "position": 1,
-        "evalsets:remove_member/pk": 1,
-    }
-    of_admin = {
-        "object_id": 1,
-        "app_label": "auth",
-        "content_type_id": 1,
-        "url": "anything",
-        "id": 1,
-    }
-    return known | world.ids | of_admin
-
-
-def arguments_of(pattern: URLPattern) -> set[str]:
-    return set(pattern.pattern.converters) | set(pattern.pattern.regex.groupindex)
-
-
-def every_address(world) -> list[str]:
-    known, found, unknown = values(world), [], []
-    for name, pattern in patterns():
-        names = arguments_of(pattern)
-        given = {n: known.get(f"{name}/{n}", known.get(n)) for n in names}
-        if missing := [n for n in names if given[n] is None]:
-            unknown.append(f"{name} <{', '.join(missing)}>")
-        elif pattern.name:
-            found.append(reverse(name, kwargs=given))
-    assert not unknown, f"addresses whose arguments this test does not know: {unknown}"
-    return sorted(set(found))
-
-
-# Looking
-
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    headers: str
-    body: str
-    queries: int
-
-    @property
-    def text(self) -> str:
-        return f"{self.status}\n{self.headers}\n{self.body}"
-
-
-# Random at every look, always of the same length
-LETTERS = re.compile(
-    r'X-CSRFToken": "[^"]*"|name="csrfmiddlewaretoken" value="[^"]*"|name="(key|seed)" value="[^"]*"'
-    r"|csrftoken=[^;]*;|sessionid=[^;]*;|expires=[^;]*;|(Date|Expires): .*"
-)
-
-SIGNED = re.compile(r"(messages=[^:;]*):[^;]*")  # the time and signature behind a message's text
-
-# A label after which everybody has labelled its target also writes gold; what is shown does not tell.
-SETTLING = 4
-
-
-def ask(client, method, address, data=None, **headers) -> Answer:
-    with CaptureQueriesContext(connection) as queries:
-        answer = getattr(client, method.lower())(address, data or {}, **headers)
-        body = b"".join(answer.streaming_content) if answer.streaming else answer.content
-    told = [
-        *answer.headers.items(),
-        *(("Set-Cookie", morsel.OutputString()) for morsel in answer.cookies.values()),
-    ]
-    lines = "\n".join(f"{name}: {value}" for name, value in sorted(told))
-    return Answer(
-        answer.status_code,
-        LETTERS.sub("", SIGNED.sub(r"\1", lines)),
-        LETTERS.sub("", body.decode(errors="replace")),
-        len(queries),
-    )
-
-
-@contextmanager
-def as_person(person):
-    """A browser of theirs; what is drawn anew for every form is the same at every look."""
-    client = Client(raise_request_exception=False)
-    with at(NOW), patch("annotate.services.new_seed", return_value=7):
-        client.force_login(person)
-        yield client
-
-
-PAGE, FRAGMENT, JSON = {}, {"HTTP_HX_REQUEST": "true"}, {"HTTP_ACCEPT": "application/json"}
-EVERY_WAY = [
-    *(("GET", way) for way in (PAGE, FRAGMENT, JSON)),
-    *(("POST", way) for way in (PAGE, FRAGMENT)),
-    *((method, PAGE) for method in ("HEAD", "PUT", "PATCH", "DELETE", "OPTIONS")),
-]
-ENDS_SESSION = ("logout", "password")
-
-
-def look_everywhere(world, person, ways=EVERY_WAY) -> dict[str, Answer]:
-    """What a person gets at every address, by every method, as page and as fragment."""
-    seen = {}
-    with as_person(person) as client:
-        for address in every_address(world):
-            for method, headers in ways:
-                place = " ".join([method, address, *headers])
-                seen[place] = ask(client, method, address, **headers)
-                if any(word in address for word in ENDS_SESSION):
-                    client.force_login(person)
-    return seen
-
-
-def both_states(world, look):
-    """What a look finds while the others have done nothing, and once they have done everything."""
-    with undone():
-        others_do_everything(world)
-        after = look()
-    with undone():
-        before = look()
-    return before, after
-
-
-def differences(before: dict[str, Answer], after: dict[str, Answer]) -> list[str]:
-    assert before.keys() == after.keys()
-    return [
-        f"{place}: {_difference(before[place], after[place])}"
-        for place in before
-        if not _is_same(place, before[place], after[place])
-    ]
-
-
-def _is_same(place: str, one: Answer, other: Answer) -> bool:
-    if one.text != other.text:
-        return False
-    return abs(one.queries - other.queries) <= (SETTLING if "POST" in place else 0)
-
-
-def _difference(one: Answer, other: Answer) -> str:
-    if one.status != other.status:
-        return f"status {one.status} became {other.status}"
-    if one.headers != other.headers:
-        changed = set(one.headers.splitlines()) ^ set(other.headers.splitlines())
-        return f"headers {sorted(changed)}, body {len(one.body)} and {len(other.body)} characters"
-    if one.body != other.body:
-        at = next((i for i, (x, y) in enumerate(zip(one.body, other.body, strict=False)) if x != y), 0)
-        return f"{one.body[max(0, at - 60) : at + 60]!r} became {other.body[max(0, at - 60) : at + 60]!r}"
-    return f"{one.queries} queries became {other.queries}"
-
-
-def words_in(answers: dict[str, Answer], words) -> list[str]:
-    texts = {place: re.sub("Content-Length: .*", "", answer.text) for place, answer in answers.items()}
-    return [f"{word} at {place}" for place, text in texts.items() for word in words if word in text]
-
-
-# A grader at work
-
-
-def grade_to_the_end(world, person) -> dict[str, Answer]:
-    """Everything a grader does, from the first page to the empty queue: as fragments and as plain forms."""
-    seen: dict[str, Answer] = {}
-    round, grader = world.round, world.grader(person)
-
-    with as_person(person) as client:
-
-        def tell(name, method, data=None, **headers):
-            place = reverse(f"annotate:{name}", args=[round.pk])
-            answer = ask(client, method, place, data, **headers)
-            seen[f"{len(seen)} {method} {name}"] = answer
-            moved = re.search("Location: (.*)", answer.headers)
-            if moved:
-                seen[f"{len(seen)} after {name}"] = ask(client, "GET", moved[1])
-            return answer
-
-        tell("grade", "GET")
-        tell("grader_rubric", "GET")
-        tell("warm_up", "GET")
-        for step in range(200):
-            assignment = next_assignment(round, grader)
-            if assignment is None:
-                break
-            headers = FRAGMENT if step % 2 else PAGE
-            target = screen_of(assignment).current
-            names = target.dimension.label_names
-            fields = {
-                "assignment": assignment.pk,
-                "claim": target.claim.pk if target.claim else "",
-                "passage": target.passage.pk if target.passage else "",
-                "dimension": target.dimension.name,
-                "label": names[step % len(names)],
-                "note": f"my note {step}",
-                "evidence": "1",
-            }
-            where = {name: fields[name] for name in ("assignment", "claim", "passage")}
-            if step == 2:
-                tell("skip", "POST", where, **headers)
-                continue
-            tell("label", "POST", fields, **headers)
-            if step in (1, 4):
-                tell("take_back", "POST", **headers)
-                tell("label", "POST", fields, **headers)
-            tell("flag", "POST", where | {"note": "my flag"}, **headers)
-            if target.claim:
-                tell("split", "POST", where | {"parts": "one\ntwo"}, **headers)
-            if step == 3:
-                tell("advance", "POST", where, **headers)
-            tell("grade", "GET", {"at": assignment.pk}, **headers)
-        tell("grade", "GET")
-        tell("take_back", "POST", **FRAGMENT)
-        for own in world.assignments(person):
-            tell("grade", "GET", {"at": own.pk})
-        seen["home"] = ask(client, "GET", "/")
-    return seen
