@@ -41,11 +41,13 @@ REASONS = {
     "subjective_disagreement": "m",
     "other": "o",
 }
-ADJUDICATING = (
+DECIDING = (
     Key(("n",), "note", _("write a note")),
     Key(("t",), "for-rubric", _("the rubric should say this")),
     Key(("x",), "own-split", _("split the claim")),
     Key(("Enter",), "decide", _("save the decision and go on")),
+)
+LOOKING = (  # at a target that may be decided or not
     Key(("j", "ArrowRight"), "next", _("to the next one, without deciding")),
     Key(("k", "ArrowLeft"), "previous", _("to the one before, without deciding")),
     Key(("u", "Backspace"), "latest", _("back to the latest decision")),
@@ -54,6 +56,7 @@ ADJUDICATING = (
     Key(("r",), "rubric", _("show the rubric")),
     Key(("?",), "keys", _("show the keys")),
 )
+ADJUDICATING = (*DECIDING, *LOOKING)
 
 # Of the claim audit. Its marks are not labels: they say nothing about the sources.
 MARKS = {"well_split": "1", "badly_split": "2", "not_in_response": "3"}

@@ -208,7 +208,9 @@ def _case_page(request, version, case, form, bound_splits=None, own_split=None, 
     bound_splits = bound_splits or {}
     filter = _filter(request, case.round)
     reasons = form.fields["reason"].choices
-    table = (*keys.label_keys(case.dimension.labels), *keys.reason_keys(reasons), *keys.ADJUDICATING)
+    table = keys.LOOKING
+    if not (case.obstacle or case.is_split):
+        table = (*keys.label_keys(case.dimension.labels), *keys.reason_keys(reasons), *keys.ADJUDICATING)
     context = {
         "version": version,
         "round": case.round,

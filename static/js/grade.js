@@ -51,7 +51,7 @@
 
   // What is said about a save
 
-  const trouble = (text, detail = "", link = "") => {
+  const trouble = (text, detail = "", loggedOut = false) => {
     const place = document.getElementById("trouble");
     place.replaceChildren(text);
     if (text) document.getElementById("kept").replaceChildren();
@@ -60,9 +60,9 @@
       strong.textContent = detail;
       place.append(" ", strong);
     }
-    if (link) {
-      const anchor = Object.assign(document.createElement("a"), { href: link, target: "_blank", textContent: link });
-      place.append(" ", anchor);
+    if (loggedOut) {
+      const link = { href: words("logInAt"), target: "_blank", textContent: words("logIn") };
+      place.append(" ", Object.assign(document.createElement("a"), link));
     }
   };
   let slow = null; // says what is under way once it takes longer than an instant
@@ -188,8 +188,7 @@
   let waitsFor = ""; // the label that this page says is waiting
   const sayWaiting = (label, loggedOut = false) => {
     waitsFor = label.says;
-    if (loggedOut) trouble(words("loggedOut"), label.says, words("logIn"));
-    else trouble(words("unreachable"), label.says);
+    trouble(words(loggedOut ? "loggedOut" : "unreachable"), label.says, loggedOut);
     retryLater();
   };
   const notTaken = (label, loggedOut = false) => {
@@ -201,6 +200,7 @@
     const page = await fetch(location.pathname, { cache: "no-store" }).then((answer) => answer.text(), () => "");
     if (!page.includes(`data-store="${main.dataset.store}"`)) return notTaken(label, true);
     outbox.drop(label);
+    if (isShown(label)) await act(location.pathname, null); // on to what is still the grader's own
     trouble(words("gone"), label.says);
   };
   const isShown = (label) => targetOf(labelForm()) === ["assignment", "dimension", "claim", "passage"].map((name) => label.fields[name] ?? "").join();
@@ -269,10 +269,11 @@
       hint("");
       swap(answer.html);
     } else if (answer?.status === 404) {
-      location.reload(); // not ours any more: show what is
+      location.replace(location.pathname); // not ours any more: show what is
     } else {
       back();
-      trouble(words("notDone"), "", answer ? words("logIn") : "");
+      const loggedOut = Boolean(answer);
+      trouble(words(loggedOut ? "notDoneLoggedOut" : "notDone"), "", loggedOut);
     }
   };
 

@@ -1,4 +1,4 @@
-// Keys and sheets: shared by the grading screen and the adjudication page.
+// Keys and sheets: of the grading screen, the warm-up, the adjudication page and the claim audit.
 // The page carries its table of keys as JSON in #keys (and, where they change with what is asked, the keys of the
 // labels in #label-keys); each action is the element with that data-action.
 "use strict";
@@ -20,6 +20,8 @@ const Keys = {
   },
 
   use(action) {
+    const sheet = sheetOf(action);
+    if (sheet) return sheet.showModal();
     const element = document.querySelector(`[data-action="${CSS.escape(action)}"]`);
     if (!element) return;
     if (element instanceof HTMLDetailsElement) {

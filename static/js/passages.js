@@ -55,7 +55,7 @@ const Passages = (() => {
     return /[\uDC00-\uDFFF]/.test(text[at] ?? "") ? at + 1 : at;
   };
   const foldAround = (passage) => {
-    if (passage.textContent.length < LONG) return;
+    if (passage.textContent.length < LONG || !passage.closest(".passage")) return; // an audited response stays whole
     for (const node of [...passage.childNodes]) {
       if (!(node instanceof Text)) continue;
       const text = node.data;
@@ -122,7 +122,8 @@ const Passages = (() => {
     hint(`${words("litWord")} ${next + 1} / ${marks.length}`);
   };
 
-  const lightSource = () => document.querySelector("[data-claim]") ?? document.querySelector(".question");
+  const SOURCES = ["[data-claim]", ".question", ".response"]; // the first of them that the page shows
+  const lightSource = () => SOURCES.map((source) => document.querySelector(source)).find(Boolean);
   let litFor = "";
   const turn = (on) => {
     const source = lightSource();

@@ -6,6 +6,7 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from annotate import services
 from annotate.models import Adjudication, GoldLabel, RubricTask
 from tests.annotate.worlds import make_round, make_version, response_of, say
 
@@ -25,17 +26,25 @@ def three(evalset, grader_a, grader_b):
 
 
 @pytest.fixture
-def queue(three, lead, live_server, new_context):
+def open_page(lead, live_server, new_context):
+    def opened(path):
+        client = Client()
+        client.force_login(lead)
+        context = new_context(viewport=DESK)
+        context.add_cookies(
+            [{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}]
+        )
+        page = context.new_page()
+        page.goto(live_server.url + path)
+        return page
+
+    return opened
+
+
+@pytest.fixture
+def queue(three, open_page):
     """The lead's page of the first of them."""
-    client = Client()
-    client.force_login(lead)
-    context = new_context(viewport=DESK)
-    context.add_cookies(
-        [{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}]
-    )
-    page = context.new_page()
-    page.goto(live_server.url + place(three, 1))
-    return page
+    return open_page(place(three, 1))
 
 
 def place(round, position):
@@ -84,3 +93,45 @@ def test_page_names_the_marked_passages_and_passes_axe(queue):
     expect(page.locator(".evidence .marked")).to_have_count(1)
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
+
+
+def test_enter_pressed_twice_is_one_decision(queue, three):
+    page = queue
+    held = []
+    page.route("**/disagreements/**", lambda route: held.append(route))
+    page.keyboard.press("2")
+    page.keyboard.press("g")
+    with page.expect_request("**/disagreements/**"):
+        page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    expect(page.locator("#hint")).to_contain_text("still being saved")
+    page.unroute_all()
+    held[0].continue_()
+    at(page, three, 2)
+    assert Adjudication.objects.count() == len(held) == 1
+
+
+def test_every_key_of_a_split_claim_does_something(open_page, evalset, grader_a, grader_b, lead):
+    """Nothing can be decided there, so no key of a decision is bound or shown."""
+    version = make_version(evalset, responses=[("A ferry.", ["A ferry."])])
+    round = make_round(version, grader_a, grader_b)
+    for person, label in ((grader_a, "supported"), (grader_b, "unsupported")):
+        say(round, person, 1, label, "ANSWERED")
+    claim = response_of(round, 1).claims.get()
+    parts = [("A ferry", "supported"), ("sails", "unsupported")]
+    services.split_claim(round=round, claim=claim, parts=parts, person=lead)
+    page = open_page(
+        reverse(
+            "annotate:adjudicate",
+            args=[version.evalset.slug, version.number, round.number, "grounding", claim.pk],
+        )
+    )
+    for key, sheet in (("?", "#keys-sheet"), ("r", "#rubric")):
+        page.keyboard.press(key)
+        expect(page.locator(sheet)).to_be_visible()
+        page.keyboard.press(key)
+        expect(page.locator(sheet)).to_be_hidden()
+    page.keyboard.press("e")
+    expect(page.locator("[data-action=evidence]")).to_have_attribute("aria-pressed", "true")
+    bound = page.evaluate("JSON.parse(document.getElementById('keys').textContent).map(k => k.action)")
+    assert not {"decide", "note", "for-rubric", "own-split", "label-supported"} & set(bound)

@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 from django.urls import reverse
+from playwright.sync_api import expect
 
 from annotate import services
 from annotate.models import AuditedResponse, ClaimAudit
@@ -26,7 +27,7 @@ def sample(evalset, lead):
 
 @pytest.fixture
 def open_sample(live_server, new_context, lead, sample):
-    def opened(**context):
+    def opened(sample=sample, **context):
         client = Client()
         client.force_login(lead)
         made = new_context(**context)
@@ -102,12 +103,17 @@ def test_key_held_down_or_pressed_twice_marks_one_claim(open_sample, sample):
     page = open_sample()
     while now(page) != (1, 1):
         page.get_by_role("link", name="Next").click()
-    page.route("**/mark/", lambda route: (page.wait_for_timeout(400), route.continue_()))
+    held = []
+    page.route("**/mark/", held.append)
+    with page.expect_request("**/mark/"):
+        page.keyboard.down("1")
+    page.keyboard.down("1")
+    page.keyboard.up("1")
+    page.keyboard.press("3")
+    expect(page.locator("#hint")).to_contain_text("the mark before is still being saved")
     with page.expect_navigation():
-        page.keyboard.down("1")
-        page.keyboard.down("1")
-        page.keyboard.up("1")
-        page.keyboard.press("3")
+        held[0].continue_()
+    assert len(held) == 1
     assert list(ClaimAudit.objects.values_list("claim__position", "mark")) == [(1, "well_split")]
     assert now(page) == (1, 2)
 
@@ -121,6 +127,18 @@ def test_going_back_by_key(open_sample, sample):
             page.keyboard.press(key)
     assert list(ClaimAudit.objects.values_list("claim__position", "mark")) == [(1, "badly_split")]
     assert now(page) == (1, 2)
+
+
+def test_lit_words_fold_nothing_of_a_long_response(open_sample, evalset, lead):
+    """What is missing among the claims has to be looked for in all of it."""
+    text = "The ferry leaves at nine. " + "It rains on the quay. " * 300
+    version = make_version(evalset, responses=[(text, ["The ferry leaves at nine."])], freeze=False)
+    runs = list(version.runs.all())
+    page = open_sample(services.draw_audit(version=version, runs=runs, size=1, seed=3, person=lead))
+    page.keyboard.press("e")
+    expect(page.locator(".audited mark")).to_have_text(["ferry", "leaves", "nine"])
+    expect(page.locator(".audited .gap")).to_have_count(0)
+    assert page.locator(".audited").inner_text() == text
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -204,6 +204,17 @@ def test_sheets_open_and_close_by_key(round, open_as, grader_a):
     assert AnnotationEvent.objects.count() == 0
 
 
+def test_sheets_open_by_key_where_nothing_is_to_be_labelled(round, open_as, grader_a):
+    services.pause_round(round=round)
+    page = open_as(grader_a, grade_path(round))
+    expect(page.locator("#screen h2").first).to_have_text("Paused")
+    for key, sheet in [("?", "#keys-sheet"), ("r", "#rubric")]:
+        page.keyboard.press(key)
+        expect(page.locator(sheet)).to_be_visible()
+        page.keyboard.press(key)
+        expect(page.locator(sheet)).to_be_hidden()
+
+
 def test_words_of_the_claim_are_lit_on_demand(round, open_as, grader_a):
     page = open_as(grader_a, grade_path(round, grader_a, 1))
     passage = page.locator("[data-passage]").first
@@ -241,7 +252,6 @@ def test_time_in_a_hidden_tab_does_not_count(round, open_as, grader_a):
 
 def block(page, how):
     page.route("**/label/", how)
-    page.route("**/healthz", how)
 
 
 def test_label_that_cannot_be_sent_is_kept_and_sent_once(round, open_as, grader_a):
@@ -322,7 +332,14 @@ def test_other_actions_say_that_they_were_not_done(round, open_as, grader_a):
     page.keyboard.press("f")
     page.keyboard.type("do not lose this")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#trouble")).to_contain_text("That was not done")
+    expect(page.locator("#trouble")).to_contain_text("That was not done: the server cannot be reached")
+    expect(page.locator("#trouble a")).to_have_count(0)
+    expect(page.locator("#flag-note")).to_have_value("do not lose this")
+    page.unroute_all()
+    page.context.clear_cookies(name="sessionid")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#trouble")).to_contain_text("That was not done: you are logged out")
+    expect(page.locator("#trouble").get_by_role("link", name="Log in")).to_have_attribute("href", "/login/")
     expect(page.locator("#flag-note")).to_have_value("do not lose this")
 
 

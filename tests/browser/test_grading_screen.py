@@ -6,7 +6,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from annotate import services
 from annotate.models import Annotation, AnnotationEvent, Assignment
+from annotate.queries import next_assignment
 from evalsets.models import Passage
 from tests.annotate.kinds import TYPES, ask_everything
 from tests.annotate.worlds import freeze_all, grader_of, make_round, make_version, say
@@ -20,6 +22,7 @@ from tests.browser.test_grading import (
     open_as,
     press_and_wait,
     saved,
+    submit_key,
     wait_for_change,
 )
 
@@ -309,23 +312,56 @@ def test_double_click_is_one_label_and_not_one_of_the_next_claim(everything, ope
     page = open_as(grader_a, grade_path(everything))
     box = page.locator("#label-form .label").first.bounding_box()
     at = box["x"] + 20, box["y"] + 20
+    before = submit_key(page)
     page.mouse.click(*at)
-    page.wait_for_timeout(150)  # the next claim is there, and so is the second half of the double click
+    wait_for_change(page, before)  # the next claim is there when the second half of the double click comes
     page.mouse.move(*at)
     page.mouse.down(click_count=2)
     page.mouse.up(click_count=2)
-    saved(page)
-    page.wait_for_timeout(300)
+    expect(page.locator("#hint")).to_contain_text("Only the first click counts")
     assert AnnotationEvent.objects.count() == 1
 
 
-@pytest.mark.parametrize("scripts", [True, False])
-def test_enter_in_a_box_chooses_no_label(everything, open_as, grader_a, scripts):
-    page = open_as(grader_a, grade_path(everything), java_script_enabled=scripts)
+def test_enter_in_a_box_chooses_no_label(everything, open_as, grader_a):
+    page = open_as(grader_a, grade_path(everything))
     page.locator("#label-form [name=evidence]").first.focus()
     page.keyboard.press("Enter")
-    page.wait_for_timeout(300)
+    press_and_wait(page, "3")
+    assert [event.label for event in AnnotationEvent.objects.all()] == ["unsupported"]
+
+
+def test_enter_in_a_box_chooses_no_label_without_scripts(everything, open_as, grader_a):
+    page = open_as(grader_a, grade_path(everything), java_script_enabled=False)
+    page.locator("#label-form [name=evidence]").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#screen [role=alert]")).to_contain_text("The label did not arrive whole")
     assert AnnotationEvent.objects.count() == 0
+
+
+# What is no longer the grader's own
+
+
+def test_label_of_a_response_handed_over_is_named_and_the_screen_goes_on(quick, open_as, grader_a, grader_b):
+    page = open_as(grader_a, grade_path(quick))
+    first = shown_response(page)
+    other = services.ensure_grader(evalset=quick.version.evalset, name="grader_b", person=grader_b)
+    services.reassign(assignment=next_assignment(quick, grader_of(quick, grader_a)), to=other)
+    page.keyboard.press("1")
+    expect(page.locator("#trouble")).to_contain_text("no longer assigned to you")
+    expect(page.locator("#trouble strong")).to_have_text("REFUSED")
+    expect(page.locator("#screen .response")).not_to_have_text(first)
+    press_and_wait(page, "2")
+    assert labels_of(quick, grader_a) == [("abstention", "ANSWERED")]
+
+
+def test_skip_of_a_response_handed_over_leads_to_what_is_left(quick, open_as, grader_a, grader_b):
+    first = next_assignment(quick, grader_of(quick, grader_a))
+    page = open_as(grader_a, grade_path(quick, grader_a, first.response.position))
+    other = services.ensure_grader(evalset=quick.version.evalset, name="grader_b", person=grader_b)
+    services.reassign(assignment=first, to=other)
+    page.keyboard.press(" ")
+    page.wait_for_url(f"**{grade_path(quick)}")
+    expect(page.locator("#screen .response")).not_to_have_text(first.response.text)
 
 
 # Whoever is logged in
@@ -361,7 +397,10 @@ def test_label_waits_while_somebody_else_is_logged_in(everything, live_server, o
     log_in(other, live_server.url, "grader_b")
     page.keyboard.press("2")
     expect(page.locator("#trouble")).to_contain_text("Not saved")
-    page.wait_for_timeout(1500)
+    with page.expect_response("**/label/") as again:  # sent once more, as the other person
+        pass
+    assert again.value.status == 404
+    expect(page.locator("#trouble")).to_contain_text("Not saved")
     assert AnnotationEvent.objects.count() == 0
     assert page.evaluate("localStorage.length") == 1
     other.get_by_role("button", name="Log out").click()

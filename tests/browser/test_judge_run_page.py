@@ -44,12 +44,9 @@ def test_the_page_follows_the_run_and_stops_asking(page, live_server, version, l
     start_in(page, live_server, version)
     run = JudgeRun.objects.get()
     page.get_by_role("button", name="Stop").focus()
-    with page.expect_response("**/progress/"):
-        pass
-    page.wait_for_timeout(300)
-    assert (
-        page.evaluate("document.activeElement.id") == "stop-run"
-    )  # the swap leaves the keyboard where it was
+    page.evaluate("document.getElementById('stop-run').before = true")
+    page.wait_for_function("!document.getElementById('stop-run').before")  # it has been swapped
+    assert page.evaluate("document.activeElement.id") == "stop-run"  # and the keyboard is where it was
     work.work_through(run_id=run.pk)
     page.get_by_text("20 of 20").wait_for(timeout=15_000)
     page.get_by_text("complete", exact=True).wait_for()

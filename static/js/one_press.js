@@ -1,4 +1,4 @@
-// Claim audit: one press is one mark. Until the next page is there, a further key would meet the old one.
+// One press is one mark, label or decision. Until the next page is there, a further key would meet the old one.
 "use strict";
 
 let leaving = false;
