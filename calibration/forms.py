@@ -285,6 +285,15 @@ class StartForm(BudgetForm):
                     judge=judge, dimensions=", ".join(able)
                 ),
             )
+        chosen = self.judges.get(judge)
+        if self.cleaned_data.get("budget_money") is not None and not (chosen and chosen.prices):
+            self.add_error("budget_money", _("A budget of money needs the judge's prices: set them first."))
+
+    @property
+    def limits(self) -> list[tuple[str, object]]:
+        """What was named of the budget, by its label."""
+        named = ((self.fields[name].label, self.cleaned_data[name]) for name in BudgetForm.base_fields)
+        return [(str(label), limit) for label, limit in named if limit is not None]
 
     def _able(self, name: str) -> tuple[str, ...]:
         judge = self.judges.get(name)

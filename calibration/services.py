@@ -215,11 +215,16 @@ def start_run(
     EvalSetVersion.objects.select_for_update().get(pk=version.pk)
     runs = list(version.runs.all()) if system_runs is None else list(system_runs)
     rubric_version = rubric_version or rubric_in_force(version)
-    able = dimensions_of(judge, rubric_version)
-    asked = tuple(dict.fromkeys(dimensions or able))
-    _refuse_start(judge, version, runs, asked, able, repeats)
-    _refuse_budget(budget, judge.prices)
-    _refuse_rubric(rubric_version, asked)
+    asked = tuple(dict.fromkeys(dimensions or dimensions_of(judge, rubric_version)))
+    refuse_start(
+        judge=judge,
+        version=version,
+        system_runs=runs,
+        dimensions=asked,
+        rubric_version=rubric_version,
+        repeats=repeats,
+        budget=budget,
+    )
     targets = targets_of(system_runs=runs, dimensions=asked, rubric_version=rubric_version)
     if not targets:
         raise Refused(_("There is nothing to judge: no claim and no response of the dimensions asked for."))
@@ -271,7 +276,24 @@ def _refuse_budget(budget: Budget, prices: dict) -> None:
         raise Refused(_("A budget of money needs the judge's prices: set them first."))
 
 
-def _refuse_start(judge, version, runs, asked, able, repeats) -> None:
+def refuse_start(
+    *,
+    judge: Judge,
+    version: EvalSetVersion,
+    system_runs: Sequence[SystemRun],
+    dimensions: Sequence[str],
+    rubric_version: RubricVersion,
+    repeats: int,
+    budget: Budget = NO_BUDGET,
+) -> None:
+    """Refuse a run that could not be started so, before anything is made or reckoned."""
+    able = dimensions_of(judge, rubric_version)
+    _refuse_run(judge, version, system_runs, dimensions, able, repeats)
+    _refuse_budget(budget, judge.prices)
+    _refuse_rubric(rubric_version, dimensions)
+
+
+def _refuse_run(judge, version, runs, asked, able, repeats) -> None:
     if judge.kind == Judge.Kind.IMPORTED:
         raise Refused(
             _("{judge} is a name that came with imported verdicts; it cannot be run.").format(judge=judge)

@@ -303,9 +303,9 @@ class Turn:
                 self._stop(kind, count)
 
     def _stop(self, kind: str, count: int) -> None:
-        log.warning("judge run %s stops: %s calls in a row failed as %s", self.run.pk, count, kind)
-        halt(run=self.run, reason=JudgeRun.StopReason.BREAKER, detail=f"{kind}: {count}")
         self.is_halted = True
+        if halt(run=self.run, reason=JudgeRun.StopReason.BREAKER, detail=f"{kind}: {count}"):
+            log.warning("judge run %s stops: %s calls in a row failed as %s", self.run.pk, count, kind)
 
 
 def _is_running(run: JudgeRun) -> bool:

@@ -195,7 +195,7 @@ CELERY_BEAT_SCHEDULE = {
 
 # Judges. A judge may name a variable of its own for its key; these are the defaults.
 JUDGE_API_KEY = os.environ.get("JUDGE_API_KEY", "")
-JUDGE_BASE_URL = os.environ.get("JUDGE_BASE_URL", "")
+JUDGE_BASE_URL = os.environ.get("JUDGE_BASE_URL", "").rstrip("/")
 JUDGE_TIMEOUT_SECONDS = env.whole_number("JUDGE_TIMEOUT_SECONDS", default=60)
 JUDGE_LEASE_SECONDS = env.whole_number("JUDGE_LEASE_SECONDS", default=180)
 JUDGE_MAX_ATTEMPTS = env.whole_number("JUDGE_MAX_ATTEMPTS", default=4)

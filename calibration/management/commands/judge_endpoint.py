@@ -27,6 +27,8 @@ class Command(BaseCommand):
         endpoints = Endpoint.objects.all()
         if options["base_url"]:
             endpoints = endpoints.filter(base_url=options["base_url"].rstrip("/"))
+            if not endpoints:
+                raise CommandError(f"No judge has called {options['base_url']} yet, and it has no limits.")
         rows = list(endpoints.values("base_url", "concurrency", "tokens_per_minute"))
         if options["json"]:
             self.stdout.write(json.dumps({"endpoints": rows}))

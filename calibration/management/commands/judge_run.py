@@ -12,6 +12,7 @@ from calibration.services import (
     Refused,
     dimensions_of,
     judge_named,
+    refuse_start,
     resume_run,
     rubric_in_force,
     run_inline,
@@ -48,9 +49,9 @@ class Command(ReportingCommand):
     def report(self, **options):
         _refuse_words_without_effect(options)
         version = version_named(options["version"])
-        if options["dry_run"]:
-            return _dry(version, options)
         try:
+            if options["dry_run"]:
+                return _dry(version, options)
             run = _started(version, options) if options["resume"] is None else _resumed(version, options)
         except Refused as error:
             raise CommandError(str(error)) from error
@@ -128,7 +129,7 @@ def _started(version, options):
         version=version,
         system_runs=_system_runs(version, options),
         dimensions=options["dimension"],
-        repeats=1 if options["repeats"] is None else options["repeats"],
+        repeats=_repeats(options),
         use_cache=not options["no_cache"],
         budget=_budget(options),
     )
@@ -150,6 +151,10 @@ def _system_runs(version, options):
     return system_runs
 
 
+def _repeats(options):
+    return 1 if options["repeats"] is None else options["repeats"]
+
+
 def _budget(options):
     limits = [options["max_calls"], options["max_tokens"], options["max_cost"]]
     if any(limit is not None and limit <= 0 for limit in limits):
@@ -162,23 +167,18 @@ def _money(amount, currency):
 
 
 def _dry(version, options):
-    try:
-        judge = _judge(version, options)
-    except Refused as error:
-        raise CommandError(str(error)) from error
-    rubric_version = rubric_in_force(version)
+    judge, rubric_version, repeats = _judge(version, options), rubric_in_force(version), _repeats(options)
     asked = options["dimension"] or list(dimensions_of(judge, rubric_version))
-    chosen = {"system_runs": _system_runs(version, options), "dimensions": asked}
+    chosen = {
+        "system_runs": _system_runs(version, options),
+        "dimensions": asked,
+        "rubric_version": rubric_version,
+    }
+    refuse_start(judge=judge, version=version, repeats=repeats, budget=_budget(options), **chosen)
     if judge.kind != Judge.Kind.OPENAI:
-        targets = targets_of(**chosen, rubric_version=rubric_version)
-        return {"dry_run": True, "judge": judge.name, "targets": len(targets), "calls": 0}
-    found = estimate(
-        judge=judge,
-        rubric_version=rubric_version,
-        repeats=options["repeats"] or 1,
-        use_cache=not options["no_cache"],
-        **chosen,
-    )
+        targets = len(targets_of(**chosen)) * repeats
+        return {"dry_run": True, "judge": judge.name, "targets": targets, "calls": 0}
+    found = estimate(judge=judge, repeats=repeats, use_cache=not options["no_cache"], **chosen)
     return {
         "dry_run": True,
         "judge": judge.name,

@@ -109,6 +109,10 @@ def test_judge_run_of_chosen_dimensions_and_systems(judge, version):
         (["--judge", "fake", "--system-run", "7"], "no system run 7"),
         (["--judge", "lexical-baseline", "--dimension", "abstention"], "cannot judge abstention"),
         (["--judge", "fake", "--repeats", "0"], "from 1 to 20"),
+        (["--judge", "fake", "--repeats", "0", "--dry-run"], "from 1 to 20"),
+        (["--judge", "fake", "--dimension", "nonsense", "--dry-run"], "cannot judge nonsense"),
+        (["--judge", "fake", "--max-cost", "1", "--dry-run"], "needs the judge's prices"),
+        (["--judge", "nobody", "--dry-run"], "no judge named 'nobody'"),
     ],
 )
 def test_judge_run_with_bad_input_is_one_sentence(judge, version, arguments, message):

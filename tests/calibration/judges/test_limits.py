@@ -187,6 +187,11 @@ def test_judge_endpoint_sets_and_takes_away_limits(judge, version, server):
     assert command("judge_endpoint")["endpoints"][0]["tokens_per_minute"] == 9000
 
 
+def test_judge_endpoint_of_an_address_that_nobody_calls_is_refused(db):
+    with pytest.raises(CommandError, match=r"No judge has called http://localhost:1/v1"):
+        command("judge_endpoint", "http://localhost:1/v1")
+
+
 def test_judge_endpoint_with_a_limit_and_no_address_is_refused(db):
     with pytest.raises(CommandError, match="Name the address"):
         command("judge_endpoint", "--concurrency", "3")
