@@ -233,10 +233,12 @@ def confusion_csv(confusion: dict[str, Any]) -> str:
     return out.getvalue()
 
 
-def agreement_rows(agreement: dict[str, Any], *, shown: int = 6) -> list[dict[str, Any]]:
-    """Agreement as a whole, then of each label, pair of graders, system and stratum, on one scale."""
+def agreement_rows(agreement: dict[str, Any], *, shown: int | None = None) -> list[dict[str, Any]]:
+    """Agreement as a whole, then of each label, pair of graders, system and stratum, on one scale.
+
+    Of pairs, systems and strata the `shown` with the most targets: a picture has room for no more.
+    """
     measure = agreement["headline"]["measure"]
-    measure = measure if measure == "cohen_kappa" else "krippendorff_alpha"
     rows = [_rung(_("all"), "people", agreement["headline"]["number"])]
     rows += [
         _rung(entry["label"], "label", entry.get("kappa") or entry["krippendorff_alpha"])
@@ -249,7 +251,7 @@ def agreement_rows(agreement: dict[str, Any], *, shown: int = 6) -> list[dict[st
     if len(systems) > 1:
         rows += [
             _rung(_("system {name}").format(name=group["value"]), "people", group[measure])
-            for group in systems[:shown]
+            for group in sorted(systems, key=lambda group: -group["n"])[:shown]
         ]
     largest = sorted(strata, key=lambda group: -group["n"])[:shown]
     rows += [_rung(f"{group['name']}: {group['value']}", "people", group[measure]) for group in largest]

@@ -465,6 +465,9 @@ def merged(first: Figures, second: Figures) -> Figures:
             group |= entry
         figures[key] = list(groups.values())
     figures["left_out_systems"] = first.get("left_out_systems", {}) | second.get("left_out_systems", {})
+    figures["left_out_strata"] = sorted(
+        {*first.get("left_out_strata", ()), *second.get("left_out_strata", ())}
+    )
     return figures
 
 

@@ -4,13 +4,15 @@ A rate over all systems is a rate over those, too: with one system withheld and 
 would give the withheld one away, and would carry its errors.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from calibration.gate import INSUFFICIENT, TRUSTED, UNCALIBRATED
 from calibration.measures import HEADLINES, Figures
 from calibration.models import JudgeRun
 from calibration.pairing import run_names
 from calibration.rates import rates_of_judge_run
+from evalsets.models import Response, SystemRun
 
 Gates = Mapping[int, Figures]  # number of a system run -> the gate's decision there
 
@@ -55,10 +57,22 @@ def open_rates(*, judge_run: JudgeRun, dimension: str, unit: str, gates: Gates) 
         else {"system": names[run.pk]} | hidden(dimension, reason_of(gates[run.number]))
         for run in runs
     ]
+    telling = _strata_of_one_run(kept) if kept and not shown else []
+    figures["per_stratum"] = [group for group in figures["per_stratum"] if group["name"] not in telling]
+    figures["left_out_strata"] = telling
     figures["judge_run"] = judge_run.number
     figures["systems"] = list(names.values())
     figures["left_out_systems"] = {dimension: left_out} if left_out else {}
     return figures
+
+
+def _strata_of_one_run(runs: Sequence[SystemRun]) -> list[str]:
+    """Strata with a value that only one of the runs has: their rows would tell the rate of that system."""
+    runs_with: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for run, strata in Response.objects.filter(run__in=runs).values_list("run_id", "item__strata"):
+        for pair in strata.items():
+            runs_with[pair].add(run)
+    return sorted({name for (name, _value), having in runs_with.items() if len(having) == 1})
 
 
 def _reason_of_all(gates: Gates, left_out: list[Figures]) -> Figures:

@@ -13,6 +13,7 @@ from calibration.scope import AgreementForm
 from calibration.thresholds import policy_in_force
 
 PAIRS_SHOWN = GRADERS_SHOWN = 30
+DRAWN = 6  # pairs of graders, systems and strata in a picture; the CSV file has them all
 KINDS = ("svg", "png", "csv")
 
 
@@ -51,9 +52,10 @@ def agreement(request, slug, number):
 
 
 def _pictures(found, bar) -> dict:
-    rows = figures.agreement_rows(found)
+    rows = figures.agreement_rows(found, shown=DRAWN)
     confusion = found["confusion"]
     return {
+        "not_drawn": len(figures.agreement_rows(found)) - len(rows),
         "ladder": figures.inline_svg(figures.ladder(rows, bar=bar), figures.described(rows, bar)),
         "heat": figures.inline_svg(figures.heat_map(confusion), figures.confusion_described(confusion)),
         "kinds": KINDS,
@@ -137,8 +139,8 @@ def agreement_chart(request, slug, number, picture, kind):
 
 def _drawn(picture, kind, found, bar) -> tuple[str | bytes, str]:
     if picture == "kappa":
-        rows = figures.agreement_rows(found)
-        spec, numbers = figures.ladder(rows, bar=bar), figures.ladder_csv(rows)
+        spec = figures.ladder(figures.agreement_rows(found, shown=DRAWN), bar=bar)
+        numbers = figures.ladder_csv(figures.agreement_rows(found))
     elif picture == "confusion":
         spec, numbers = figures.heat_map(found["confusion"]), figures.confusion_csv(found["confusion"])
     else:

@@ -65,11 +65,11 @@ def report(request, slug, number, run, dimension):
         "round": found.round if found else chosen_round(version=version),
     }
     if found:
-        context |= _shown(found)
+        context |= _shown(found, context["holds"])
     return render(request, "calibration/report.html", context)
 
 
-def _shown(report):
+def _shown(report, holds):
     payload = report.payload
     rows = figures.ladder_rows(payload["agreement"])
     bar = payload["gate"]["policy"]["min_judge_agreement"]
@@ -90,7 +90,7 @@ def _shown(report):
         "labels_changed": labels_have_changed(report),
         "closed": closed,
         # Sums of the judge's labels are its rate: not while one system's is withheld.
-        "sums_shown": standing_of(report).trusted and not closed,
+        "sums_shown": holds.trusted and not closed,
     }
 
 
