@@ -11,8 +11,8 @@ from django.db.models import Exists, OuterRef
 from django.http import Http404
 
 from annotate.models import Annotation, Assignment, AuditedResponse, Grader, Round, Unblinding
-from evalsets.access import GRADER, LEAD, roles_of, version_of
-from evalsets.models import EvalSetVersion
+from evalsets.access import GRADER, LEAD, evalset_of, roles_of, version_of
+from evalsets.models import EvalSet, EvalSetVersion
 
 
 class ClosedWhileGrading(Exception):
@@ -36,12 +36,29 @@ class ClosedForSecondLook(ClosedWhileGrading):
 
 def unfinished_rounds(person, version: EvalSetVersion):
     """The rounds of this version in which the person still has something to grade (open or paused)."""
+    return _unfinished(person).filter(version=version)
+
+
+def unfinished_anywhere(person, evalset: EvalSet):
+    """The same for all versions of an eval set."""
+    return _unfinished(person).filter(version__evalset=evalset)
+
+
+def _unfinished(person):
     return Round.objects.filter(
-        version=version,
         state__in=[Round.State.OPEN, Round.State.PAUSED],
         assignments__grader__person=person,
         assignments__state=Assignment.State.PENDING,
     ).distinct()
+
+
+def told_of(person, slug) -> EvalSet:
+    """The eval set, for a lead who may read what was found out about its judges: counts, never a label."""
+    evalset = evalset_of(person, slug, LEAD)
+    blocking = list(unfinished_anywhere(person, evalset))
+    if blocking:
+        raise ClosedWhileGrading(blocking)
+    return evalset
 
 
 def labels_of(person, slug, number) -> EvalSetVersion:

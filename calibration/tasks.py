@@ -9,7 +9,7 @@ from celery import shared_task
 from celery.signals import worker_shutting_down
 from django.db import connections
 
-from calibration import work
+from calibration import telling, work
 
 _ending = threading.Event()
 
@@ -42,3 +42,9 @@ def judge_verdicts(run_id: int) -> None:
 def sweep() -> None:
     with _at_work():
         work.sweep()
+
+
+@shared_task(name="calibration.tasks.tell")
+def tell() -> None:
+    with _at_work():
+        telling.tell()

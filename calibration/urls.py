@@ -2,6 +2,7 @@ from django.urls import path
 
 from calibration.views import (
     agreement,
+    alerts,
     audit,
     exchange,
     gold,
@@ -17,12 +18,17 @@ from calibration.views import (
 
 app_name = "calibration"
 
+ALERT = "evalsets/<slug:slug>/alerts/<int:alert>"
 VERSION = "evalsets/<slug:slug>/<int:number>"
 JUDGE_RUN = f"{VERSION}/judges/runs/<int:run>"
 REPORT = f"{JUDGE_RUN}/calibration/<slug:dimension>"
 
 urlpatterns = [
     path("method/", method.method, name="method"),
+    path("evalsets/<slug:slug>/alerts/", alerts.alerts, name="alerts"),
+    path(f"{ALERT}/acknowledge/", alerts.acknowledge_alert, name="acknowledge_alert"),
+    path(f"{ALERT}/reopen/", alerts.reopen_alert, name="reopen_alert"),
+    path(f"{ALERT}/send/", alerts.send_alert_again, name="send_alert_again"),
     path("evalsets/new/", exchange.upload, name="upload"),
     path(f"{VERSION}/responses/new/", exchange.upload_responses, name="upload_responses"),
     path(f"{VERSION}/export/", exchange.export_version, name="export_version"),

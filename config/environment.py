@@ -1,5 +1,6 @@
 """Reading settings from the environment; a wrong value stops the start with its name."""
 
+import base64
 import contextlib
 import json
 import os
@@ -77,6 +78,28 @@ def public_url() -> str:
             "PUBLIC_URL must look like https://touchstone.example.org (scheme, host, no path), "
             f"not {value!r}."
         )
+    return value
+
+
+def web_address(name: str) -> str:
+    value = os.environ.get(name, "").strip()
+    parts = urlsplit(value)
+    if value and (parts.scheme not in ("http", "https") or not parts.hostname):
+        raise ImproperlyConfigured(f"{name} must be an address that starts with https:// or http://.")
+    return value
+
+
+def webhook_secret(name: str) -> str:
+    """A secret in base64, as the Standard Webhooks libraries take it."""
+    value = os.environ.get(name, "").strip()
+    try:
+        key = base64.b64decode(value.removeprefix("whsec_"), validate=True)
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            f"{name} must be base64, such as `openssl rand -base64 32` prints."
+        ) from error
+    if value and len(key) < 24:
+        raise ImproperlyConfigured(f"{name} must hold at least 24 bytes in base64.")
     return value
 
 

@@ -191,6 +191,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_DEFAULT_QUEUE = "touchstone"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "calibration.tasks.sweep", "schedule": 10.0, "options": {"expires": 30}},
+    "tell": {"task": "calibration.tasks.tell", "schedule": 15.0, "options": {"expires": 30}},
 }
 
 # Judges. A judge may name a variable of its own for its key; these are the defaults.
@@ -200,6 +201,18 @@ JUDGE_TIMEOUT_SECONDS = env.whole_number("JUDGE_TIMEOUT_SECONDS", default=60)
 JUDGE_LEASE_SECONDS = env.whole_number("JUDGE_LEASE_SECONDS", default=180)
 JUDGE_MAX_ATTEMPTS = env.whole_number("JUDGE_MAX_ATTEMPTS", default=4)
 TRUST_GATE = env.trust_gate("TRUST_GATE")
+
+# Who is told that a judge is no longer trusted, beside the page of alerts. The webhook's address comes from
+# here only: no page may point the server at an address inside its own network.
+ALERT_WEBHOOK_URL = env.web_address("ALERT_WEBHOOK_URL")
+ALERT_WEBHOOK_SECRET = env.webhook_secret("ALERT_WEBHOOK_SECRET")
+EMAIL_HOST = os.environ.get("EMAIL_HOST", "")  # none: no e-mail is sent
+EMAIL_PORT = env.whole_number("EMAIL_PORT", default=587)
+EMAIL_HOST_USER = os.environ.get("EMAIL_HOST_USER", "")
+EMAIL_HOST_PASSWORD = os.environ.get("EMAIL_HOST_PASSWORD", "")
+EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS", default=True)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = os.environ.get("DEFAULT_FROM_EMAIL", "") or "touchstone@localhost"
 
 LOGGING = {
     "version": 1,

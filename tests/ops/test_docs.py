@@ -83,7 +83,7 @@ def test_rooms_named_in_the_readme_exist():
 
 def variables_read() -> set[str]:
     """Every environment variable that the application's code names."""
-    readers = {"flag", "whole_number", "trust_gate", "get"}
+    readers = {"flag", "whole_number", "trust_gate", "web_address", "webhook_secret", "get"}
     found = set()
     for app in APPS:
         for path in (ROOT / app).rglob("*.py"):

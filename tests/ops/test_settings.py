@@ -55,6 +55,11 @@ def shown(data_dir, **variables):
         ("JUDGE_TIMEOUT_SECONDS", "1.5"),
         ("JUDGE_LEASE_SECONDS", "-1"),
         ("JUDGE_MAX_ATTEMPTS", "many"),
+        ("ALERT_WEBHOOK_URL", "file:///etc/passwd"),
+        ("ALERT_WEBHOOK_SECRET", "not base64!"),
+        ("ALERT_WEBHOOK_SECRET", "c2hvcnQ="),
+        ("EMAIL_PORT", "smtp"),
+        ("EMAIL_USE_TLS", "starttls"),
     ],
 )
 def test_wrong_value_stops_the_start_with_its_name_and_no_traceback(tmp_path, name, value):

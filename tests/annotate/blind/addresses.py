@@ -35,6 +35,7 @@ def values(world) -> dict:
         "run_number": 1,
         "report": 1,
         "judge": 1,
+        "alert": 1,
         "kind": "svg",
         "picture": "confusion",
         "pk": response.pk,

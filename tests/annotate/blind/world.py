@@ -21,6 +21,7 @@ from annotate.models import (
     WarmUpCase,
 )
 from annotate.queries import screen_of
+from calibration.alerts import raise_alert
 from calibration.models import Judge, JudgeRun, Verdict
 from calibration.reports import build_report
 from evalsets.models import Claim, Item, Passage, Response
@@ -328,6 +329,14 @@ def _fill_the_other_round(world):
 
 def _judge_answers(world):
     run = JudgeRun.objects.get(judge__name="JUDGENAME")
+    raise_alert(
+        kind="stale",
+        evalset=world.version.evalset,
+        version=world.version,
+        key="JUDGENAME",
+        title="JUDGENAME",
+        text="JUDGEDETAIL",
+    )
     for response in Response.objects.filter(version=world.version).exclude(text=""):
         for claim in [None, *response.claims.filter(parent=None)]:
             Verdict.objects.create(
