@@ -5,7 +5,8 @@ that a figure is the same wherever it is met. The statistics themselves are in `
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -388,6 +389,21 @@ def costly_cell(confusion: Figures) -> Figures | None:
 # Rates
 
 
+@dataclass(frozen=True)
+class Companions:
+    """Of each response what its rates are read beside: its length, which repeat it is, and a grade."""
+
+    words: Ints
+    sample: Ints
+    informative: Sequence[bool | None] | None = None  # of a refusal; None where the rubric does not ask
+
+    def select(self, mask: Mask) -> "Companions":
+        grades = self.informative
+        if grades is not None:
+            grades = [grades[row] for row in np.flatnonzero(mask).tolist()]
+        return Companions(self.words[mask], self.sample[mask], grades)
+
+
 def rates_of(
     *,
     claims: Table,
@@ -396,8 +412,9 @@ def rates_of(
     verdict: Column,
     unit: str,
     dimensions: Iterable[str] = tuple(LABELS),
+    companions: Companions | None = None,
 ) -> Figures:
-    """Rates of one source of labels: over all systems, and of each system and stratum apart.
+    """Rates of one source of labels: over all systems, and of each system, stratum and sample apart.
 
     `said` labels the rows of `claims` (the leaves), `verdict` those of `responses`. Grounding gives the
     hallucination rates, abstention the abstention rates.
@@ -412,9 +429,10 @@ def rates_of(
             verdict.select(of_responses),
             unit,
             wanted,
+            companions.select(of_responses) if companions else None,
         )
 
-    figures = _rates(claims.targets, said, responses.targets, verdict, unit, wanted)
+    figures = _rates(claims.targets, said, responses.targets, verdict, unit, wanted, companions)
     figures["systems"] = list(responses.targets.run_names.values())
     figures["per_system"] = [
         {"system": name} | part(claims.targets.run == run, responses.targets.run == run)
@@ -425,11 +443,31 @@ def rates_of(
         | part(np.isin(claims.targets.item, responses.targets.item[group.mask]), group.mask)
         for group in responses.by_stratum()
     ]
+    if companions and (companions.sample > 1).any():
+        figures["per_sample"] = [
+            {"system": responses.targets.run_names[run], "sample": sample}
+            | part(np.isin(claims.targets.response, responses.targets.response[mask]), mask)
+            for run, sample, mask in _samples(responses.targets, companions)
+        ]
     return figures
 
 
+def _samples(responses: Targets, companions: Companions) -> Iterator[tuple[int, int, Mask]]:
+    """Each repeat of each system that was run more than once."""
+    for run in responses.run_names:
+        repeats = np.unique(companions.sample[responses.run == run]).tolist()
+        for sample in repeats if len(repeats) > 1 else ():
+            yield run, sample, (responses.run == run) & (companions.sample == sample)
+
+
 def _rates(
-    claims: Targets, said: Column, responses: Targets, verdict: Column, unit: str, wanted: tuple[str, ...]
+    claims: Targets,
+    said: Column,
+    responses: Targets,
+    verdict: Column,
+    unit: str,
+    wanted: tuple[str, ...],
+    companions: Companions | None,
 ) -> Figures:
     figures: Figures = {"n_responses": len(responses), "n_claims": len(claims)}
     verdicts = verdict_words(responses, verdict)
@@ -449,16 +487,40 @@ def _rates(
         figures["sentence"] = hallucination.explain()
     if "abstention" in wanted:
         abstention = stats.abstention_rates(
-            question_classes(responses), verdicts, reason=_reasons(responses), clusters=responses.item
+            question_classes(responses),
+            verdicts,
+            reason=_reasons(responses),
+            informative=companions.informative if companions else None,
+            clusters=responses.item,
         )
         figures["abstention"] = abstention.as_dict() | {"sentence": abstention.explain()}
+        if companions:
+            figures["abstention"] |= _answers(responses, verdicts, companions)
     return figures
+
+
+def _answers(responses: Targets, verdicts: list[str | None], companions: Companions) -> Figures:
+    """How often it answers and at what length: a rate of claims means little without the two."""
+    lengths = stats.lengths_in_words(companions.words, verdicts, clusters=responses.item)
+    return {
+        "answer_rate": stats.answer_rate(verdicts, clusters=responses.item).as_dict(),
+        "answer_length": lengths.as_dict() | {"sentence": lengths.explain()},
+    }
+
+
+_GROUPS = {
+    "per_system": ("system",),
+    "per_stratum": ("name", "value"),
+    "per_sample": ("system", "sample"),
+}
 
 
 def merged(first: Figures, second: Figures) -> Figures:
     """Rates of two dimensions in one object, their groups matched by name."""
     figures = first | second
-    for key, names in (("per_system", ("system",)), ("per_stratum", ("name", "value"))):
+    for key, names in _GROUPS.items():
+        if key not in first and key not in second:
+            continue
         groups: dict[tuple, Figures] = {}
         for entry in (*first.get(key, ()), *second.get(key, ())):
             group = groups.setdefault(tuple(entry[name] for name in names), {})

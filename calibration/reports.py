@@ -152,7 +152,7 @@ def _revised(table: Table, judge_run: JudgeRun, round: Round, dimension: str) ->
 def _corrected(
     payload: Figures, table: Table, judge_run: JudgeRun, split: CalibrationSplit | None
 ) -> Figures:
-    opened = open_systems(_gates_behind(payload, judge_run))
+    opened = open_systems(gates_behind(payload, judge_run))
     runs = judge_run.system_runs.filter(number__in=opened).values_list("pk", flat=True)
     sampling = SAMPLING[CalibrationSplit.Design(split.design)] if split else None
     stratum = split.stratum if split else ""
@@ -161,18 +161,18 @@ def _corrected(
 
 def _rates_behind(payload: Figures, judge_run: JudgeRun, dimension: str, unit: str) -> Figures:
     """The rates that a passed gate opens, system by system."""
-    gates = _gates_behind(payload, judge_run)
+    gates = gates_behind(payload, judge_run)
     rates = open_rates(judge_run=judge_run, dimension=dimension, unit=unit, gates=gates)
     return with_extraction(rates, judge_run.system_runs.select_related("system").order_by("number"))
 
 
-def _gates_behind(payload: Figures, judge_run: JudgeRun) -> dict[int, Figures]:
+def gates_behind(payload: Figures, judge_run: JudgeRun) -> dict[int, Figures]:
     return gates_of_runs(judge_run, payload["per_system"], decide(None, server_policy()).as_dict())
 
 
 def closed_systems(report: CalibrationReport) -> dict[str, Figures]:
     """The systems whose rates stay withheld although the gate over all is passed, with their gates."""
-    gates = _gates_behind(report.payload, report.judge_run)
+    gates = gates_behind(report.payload, report.judge_run)
     opened = open_systems(gates)
     names = run_names(report.judge_run.system_runs.select_related("system").order_by("number"))
     runs = report.judge_run.system_runs.order_by("number")

@@ -1,5 +1,7 @@
 """Which round and dimension a page or command is about, from what was asked for."""
 
+import shlex
+
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
@@ -91,3 +93,10 @@ class RatesForm(ScopeForm):
     @property
     def source(self) -> str:
         return self.cleaned_data["source"] or "gold"
+
+    def command(self, name: str) -> str:
+        """The management command that gives the same figures."""
+        parts = [name, str(self.version), "--source", shlex.quote(self.source), "--unit", self.unit]
+        if not self.source.startswith("judge:") and self.chosen_round:
+            parts += ["--round", str(self.chosen_round.number)]
+        return " ".join([*parts, "--json"])

@@ -5,7 +5,7 @@ would give the withheld one away, and would carry its errors.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from calibration.gate import INSUFFICIENT, TRUSTED, UNCALIBRATED
 from calibration.measures import HEADLINES, Figures
@@ -57,7 +57,9 @@ def open_rates(*, judge_run: JudgeRun, dimension: str, unit: str, gates: Gates) 
         else {"system": names[run.pk]} | hidden(dimension, reason_of(gates[run.number]))
         for run in runs
     ]
-    telling = _strata_of_one_run(kept) if kept and not shown else []
+    if "per_sample" in figures:
+        figures["per_sample"] = _samples_shown(figures["per_sample"], kept, shown, names)
+    telling = strata_of_one_run(kept) if kept and not shown else []
     figures["per_stratum"] = [group for group in figures["per_stratum"] if group["name"] not in telling]
     figures["left_out_strata"] = telling
     figures["judge_run"] = judge_run.number
@@ -66,7 +68,16 @@ def open_rates(*, judge_run: JudgeRun, dimension: str, unit: str, gates: Gates) 
     return figures
 
 
-def _strata_of_one_run(runs: Sequence[SystemRun]) -> list[str]:
+def _samples_shown(
+    samples: list[Figures], kept: Sequence[SystemRun], shown: Set[int], names: Mapping[int, str]
+) -> list[Figures]:
+    """The repeats of systems that are shown by themselves."""
+    of_name = {name: run for run, name in zip(kept, run_names(kept).values(), strict=True)}
+    runs = [(entry, of_name[entry["system"]]) for entry in samples]
+    return [entry | {"system": names[run.pk]} for entry, run in runs if run.number in shown]
+
+
+def strata_of_one_run(runs: Sequence[SystemRun]) -> list[str]:
     """Strata with a value that only one of the runs has: their rows would tell the rate of that system."""
     runs_with: dict[tuple[str, str], set[int]] = defaultdict(set)
     for run, strata in Response.objects.filter(run__in=runs).values_list("run_id", "item__strata"):

@@ -14,7 +14,16 @@ LEFT_OUT = {
     "verdict_failed": _("the verdict failed"),
     "verdict_pending": _("the verdict is still awaited"),
     "split": _("split into parts, which count instead"),
+    "not_asked": _("not asked, by the rubric's own condition"),
     "not_graded": _("this dimension was not graded"),
+    "no_groundedness": _("correct, but nobody said whether it is grounded"),
+    "no_relevance": _("nobody said whether a decision rests on it"),
+    "no_statement": _("responses without a claim"),
+    "no_citation": _("responses without a citation"),
+    "not_answered": _("responses that do not answer"),
+    "no_expectation": _("no expected passage or document is recorded"),
+    "only_a": _("only the first system has this item"),
+    "only_b": _("only the second system has this item"),
     "unverifiable": _("unverifiable"),
     "unlabelled": _("no label"),
     "unlabelled_claims": _("responses with claims that have no label"),
@@ -70,6 +79,8 @@ FLAGS = {
     "one_grader_constant": _("one side used a single label, so there is no interval"),
     "no_variation": _("leaving out any one item changes nothing, so there is no interval"),
     "mostly_unverifiable": _("more than 20 % of the claims are unverifiable: this covers the checkable part"),
+    "equal_error_assumed": _("assumes that the judge errs equally on both systems"),
+    "not_resolvable": _("smaller than what this set and judge can show reliably"),
     "small_sample": _("fewer than 20: read the counts, not the percentage"),
 }
 
@@ -140,6 +151,22 @@ SOURCES = {
 }
 
 MEASURES = {"cohen_kappa": _("Cohen's kappa"), "krippendorff_alpha": _("Krippendorff's alpha")}
+
+OPTIONAL = {
+    "hallucination_type": _("Kind of hallucination"),
+    "hallucination_axes": _("Subtle or evident, conflict or baseless"),
+    "decision_relevance": _("Claims that a decision rests on"),
+    "decision_hallucination": _("Hallucination where a decision rests on it"),
+    "citation_recall": _("Do the cited passages bear the claim out?"),
+    "citation_support": _("Support of each citation"),
+    "citation_scores": _("Citation recall and precision"),
+    "refusal_informativeness": _("Informative refusals"),
+    "correctness": _("Correctness of the answers"),
+    "groundedness": _("Groundedness of the answers"),
+    "correctness_and_groundedness": _("Wrong, misgrounded, declined"),
+    "correctness_against_reference": _("The same where a reference answer is recorded"),
+    "context_relevance": _("Relevance of the served passages"),
+}
 
 EXTRACTION_FAULTS = {
     "badly_split": _("badly split"),

@@ -65,14 +65,16 @@ def _flush_lifts_triggers() -> None:
     DatabaseOperations.execute_sql_flush = flush_without_triggers
 
 
-# A process reads a rubric version once; a test's rows go, and their ids come again
+# A process reads what is frozen once; a test's rows go, and their ids come again
 
 
 @pytest.fixture(autouse=True)
-def _rubrics_are_read_anew() -> None:
+def _frozen_rows_are_read_anew() -> None:
     from annotate.material import forget_dimensions
+    from calibration.rates import forget_lengths
 
     forget_dimensions()
+    forget_lengths()
 
 
 # Test machines may have real data sets in a folder `shared` beside the checkout

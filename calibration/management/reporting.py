@@ -56,6 +56,14 @@ def round_facts(round: Round | None) -> dict[str, Any] | None:
     }
 
 
+def sentence_of(number: dict[str, Any]) -> str:
+    """The number object of a share in one sentence."""
+    if number["value"] is None:
+        return f"{number['label']}: undefined ({number['undefined']})."
+    interval = "no interval" if number["low"] is None else f"[{number['low']:.1%}, {number['high']:.1%}]"
+    return f"{number['label']}: {number['value']:.1%} {interval}, n = {number['n']}."
+
+
 class ReportingCommand(BaseCommand, ABC):
     """A command about one version. `report` returns the JSON object, `sentences` the words for people."""
 

@@ -22,6 +22,7 @@ _HOMES = {
         "RunControl",
         "answer_rate",
         "extraction_error",
+        "lengths_in_words",
         "response_lengths",
         "run_control",
     ),
@@ -53,6 +54,7 @@ _HOMES = {
         "QUESTION_CLASSES",
         "UNANSWERABLE_REASONS",
     ),
+    "label_shares": ("LabelShare", "label_shares"),
     "label_pairs": ("LabelPairCost", "label_pair_costs"),
     "mappings": (
         "MageshRates",

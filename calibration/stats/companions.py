@@ -110,25 +110,50 @@ def response_lengths(
     ----------
     See `clustered_rate` for what a cluster is.
     """
+    check_same_length(texts=texts, verdicts=verdicts, clusters=clusters)
+    return lengths_in_words([len(text.split()) for text in texts], verdicts, clusters=clusters, level=level)
+
+
+def lengths_in_words(
+    words: Sequence[int], verdicts: Sequence[Any], *, clusters: Any = None, level: float = 0.95
+) -> ResponseLengths:
+    """The same from the words of each response, where they are counted already.
+
+    Parameters
+    ----------
+    words : sequence of int, shape (n,)
+        Words of each response.
+    verdicts, clusters, level
+        As in `response_lengths`.
+
+    Returns
+    -------
+    ResponseLengths
+        Undefined (``zero_denominator``) without an answer.
+
+    References
+    ----------
+    See `clustered_rate` for what a cluster is.
+    """
     check_level(level)
-    n = check_same_length(texts=texts, verdicts=verdicts, clusters=clusters)
-    items = list(clusters) if clusters is not None else list(range(n))
-    rows = [row for row, verdict in enumerate(verdicts) if verdict == "ANSWERED"]
-    words = [len(texts[row].split()) for row in rows]
-    codes, number = encode_clusters([items[row] for row in rows], len(rows))
+    n = check_same_length(words=words, verdicts=verdicts, clusters=clusters)
+    codes, _clusters = encode_clusters(clusters, n)
+    answered = np.array([verdict == "ANSWERED" for verdict in verdicts], dtype=bool)
+    counted = np.asarray(words, dtype=float)[answered] if n else np.zeros(0)
+    kept, places = np.unique(codes[answered], return_inverse=True)
     mean = clustered_mean(
-        np.array(words, dtype=float),
-        codes,
-        number,
+        counted,
+        places,
+        len(kept),
         level=level,
         label="Words per answer",
         unit="response",
         definition="response-lengths",
-        excluded={"not_answered": n - len(rows)},
+        excluded={"not_answered": n - len(counted)},
         bounds=None,
         percentage=False,
     )
-    return ResponseLengths(mean, float(median(words)) if words else None)
+    return ResponseLengths(mean, float(median(counted.tolist())) if len(counted) else None)
 
 
 EXTRACTION_FAULTS = ("badly_split", "not_in_response")

@@ -150,7 +150,7 @@ def ragtruth_claim_labels(
     return labels
 
 
-CORRECTNESS: tuple[str, ...] = ("correct", "incorrect", "refusal")
+CORRECTNESS: tuple[str, ...] = ("correct", "incorrect", "refusal", "neither")
 GROUNDEDNESS: tuple[str, ...] = ("grounded", "misgrounded", "ungrounded")
 
 
@@ -172,6 +172,8 @@ class MageshRates:
         Correct, without a source.
     declined : Number
         Refusal.
+    neither : Number
+        No answer and no refusal: a response that asks back, or an empty one.
     """
 
     hallucinated: Number
@@ -180,6 +182,7 @@ class MageshRates:
     misgrounded: Number
     ungrounded: Number
     declined: Number
+    neither: Number
 
     def as_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name).as_dict() for name in self.__dataclass_fields__}
@@ -203,9 +206,10 @@ def magesh_rates(
     Parameters
     ----------
     correctness : sequence, shape (n,)
-        correct, incorrect or refusal; None is missing.
+        correct, incorrect or refusal; "neither" for a response that asks back or is empty: it is in every
+        denominator and in no other bucket. None is missing.
     groundedness : sequence, shape (n,)
-        grounded, misgrounded or ungrounded; it may be None for a refusal or an incorrect answer.
+        grounded, misgrounded or ungrounded; it may be None where there is no correct answer.
     clusters : sequence, shape (n,), optional
         Item of each response.
     level : float
@@ -263,4 +267,5 @@ def magesh_rates(
         misgrounded=rate(correct & misgrounded, "Right but misgrounded", "misgrounded"),
         ungrounded=rate(correct & (ground == "ungrounded"), "Right without a source", "ungrounded"),
         declined=rate(declined, "Declined", "declined"),
+        neither=rate(right == "neither", "Neither an answer nor a refusal", "neither"),
     )

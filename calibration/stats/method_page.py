@@ -63,9 +63,14 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Two proportions", "proportions", ("mcnemar", "two_proportion_test", "newcombe_difference")),
     ("Repeated runs", "consistency", ("self_consistency", "run_variance")),
     ("Drift", "drift", ("sentinel_drift", "agreement_drift", "step_test", "control_chart")),
-    ("Companions", "companions", ("answer_rate", "response_lengths", "extraction_error", "run_control")),
+    (
+        "Companions",
+        "companions",
+        ("answer_rate", "response_lengths", "lengths_in_words", "extraction_error", "run_control"),
+    ),
     ("Retrieval", "retrieval", ("retrieval_score", "retrieval_means", "who_owes")),
     ("Citations", "citations", ("citation_scores",)),
+    ("Labels without a rate of their own", "label_shares", ("label_shares",)),
     (
         "Other label schemes",
         "mappings",

@@ -28,6 +28,21 @@ def share(value) -> str:
 
 
 @register.filter
+def word_count(value) -> str:
+    """41.27 as 41.3."""
+    return UNKNOWN if value is None else f"{value:.1f}"
+
+
+@register.filter
+def points(value) -> str:
+    """-0.0412 as -4.1 points of a percentage, with its sign."""
+    return UNKNOWN if value is None else _signed(f"{100 * value:+.1f}")
+
+
+WRITTEN = {"share": share, "coefficient": coefficient, "words": word_count, "points": points}
+
+
+@register.filter
 def signed(count: int) -> str:
     return _signed(f"{count:+d}") if count else "0"
 
@@ -161,6 +176,17 @@ def get(mapping, key):
 
 
 @register.filter
+def at(sequence, place: int):
+    return sequence[place]
+
+
+@register.filter
+def optional_words(name: str):
+    """The name of an optional figure in words; of a lead's own dimension, its name."""
+    return words.OPTIONAL.get(name, as_sentence(name))
+
+
+@register.filter
 def total(mapping) -> int:
     return sum(mapping.values()) if mapping else 0
 
@@ -220,8 +246,10 @@ def heat(count: int, whole) -> str:
 
 @register.inclusion_tag("calibration/_number.html")
 def number(figure, kind="share"):
-    """Value and interval on one line, with a link to the definition. `kind` is share or coefficient."""
-    return {"figure": figure, "is_share": kind == "share"}
+    """Value and interval on one line, with a link to the definition. `kind` is a key of `WRITTEN`."""
+    write = WRITTEN[kind]
+    shown = {key: write(figure[key]) for key in ("value", "low", "high")} if figure else {}
+    return {"figure": figure, "shown": shown, "is_share": kind == "share"}
 
 
 @register.inclusion_tag("calibration/_basis.html")

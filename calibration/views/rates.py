@@ -4,9 +4,9 @@ from django.views.decorators.http import require_safe
 from annotate.access import labels_of
 from calibration import figures
 from calibration.extraction import runs_graded, with_extraction
+from calibration.judge_figures import judge_figures
 from calibration.models import Judge
-from calibration.rates import human_rates, review_responses
-from calibration.reports import judge_rates
+from calibration.rates import human_figures, review_responses
 from calibration.scope import RatesForm
 
 PLOTTED = 12  # more systems than these cannot be told apart in one plot
@@ -30,6 +30,7 @@ def rates(request, slug, number):
         "figures": found,
         "to_review": review_responses(version, found),
         "plot": _plot(found),
+        "command": form.command("rates"),
     }
     return render(request, "calibration/rates.html", context)
 
@@ -38,8 +39,8 @@ def _rates(version, round, form):
     kind, _, name = form.source.partition(":")
     if kind == "judge":
         judge = Judge.objects.get(evalset=version.evalset, name=name)
-        return judge_rates(judge=judge, version=version, unit=form.unit)
-    rates = human_rates(version=version, round=round, source=form.source, unit=form.unit)
+        return judge_figures(judge=judge, version=version, unit=form.unit)
+    rates = human_figures(version=version, round=round, source=form.source, unit=form.unit)
     return with_extraction(rates, runs_graded(version, round))
 
 

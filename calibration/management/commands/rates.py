@@ -3,16 +3,17 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from calibration.extraction import runs_graded, with_extraction
+from calibration.judge_figures import judge_figures
 from calibration.management.reporting import (
     ReportingCommand,
     judge_of,
     round_facts,
     round_of,
+    sentence_of,
     version_named,
 )
 from calibration.measures import HEADLINES
-from calibration.rates import grader_names, human_rates
-from calibration.reports import judge_rates
+from calibration.rates import grader_names, human_figures
 from evalsets.models import EvalSetVersion
 
 
@@ -31,20 +32,21 @@ class Command(ReportingCommand):
         facts = {"version": str(version), "source": source, "unit": unit}
         if source.startswith("judge:"):
             judge = judge_of(version, source.removeprefix("judge:"))
-            return facts | judge_rates(judge=judge, version=version, unit=unit)
+            return facts | judge_figures(judge=judge, version=version, unit=unit)
         round = round_of(version, options["round"])
         _check_source(source, grader_names(round))
-        rates = human_rates(version=version, round=round, source=source, unit=unit)
+        rates = human_figures(version=version, round=round, source=source, unit=unit)
         return facts | {"round": round_facts(round)} | with_extraction(rates, runs_graded(version, round))
 
     def sentences(self, result: dict[str, Any]) -> list[str]:
         words = [f"{result['version']}, by {result['source']}, unit: {result['unit']}"]
         if "withheld" in result:
             state = result["withheld"]["state"]
-            return [*words, f"Withheld: the judge is {state}. calibration_report says what is missing."]
+            words.append(f"Withheld: the judge is {state}. calibration_report says what is missing.")
+            return words + _optional_sentences(result)
         if len(result["systems"]) > 1:
             words.append(f"Pooled over {len(result['systems'])} systems; each apart below.")
-        words += _sentences_of(result)
+        words += _sentences_of(result) + _optional_sentences(result)
         for system in result["per_system"] if len(result["systems"]) > 1 else ():
             words.append(f"{system['system']}:")
             words += [f"  {sentence}" for sentence in _sentences_of(system)]
@@ -63,6 +65,17 @@ def _sentences_of(figures: dict[str, Any]) -> list[str]:
         words.append(f"abstention: withheld, {abstention['withheld']['state']}.")
     elif abstention:
         words.append(abstention["sentence"])
+        words += [sentence_of(abstention["answer_rate"]), abstention["answer_length"]["sentence"]]
+    return words
+
+
+def _optional_sentences(figures: dict[str, Any]) -> list[str]:
+    words = []
+    for entry in figures.get("optional", ()):
+        if "withheld" in entry:
+            words.append(f"{entry['name']}: withheld, {entry['withheld']['state']}.")
+        else:
+            words += [f"{entry['name']}, {sentence_of(number)}" for number in entry["numbers"]]
     return words
 
 

@@ -1,11 +1,13 @@
 """Other schemes, retrieval and citations against worked examples."""
 
 import pytest
+from statsmodels.stats.proportion import proportion_confint
 
 from calibration.stats import (
     CitedResponse,
     Statement,
     citation_scores,
+    label_shares,
     magesh_rates,
     ragtruth_claim_labels,
     ragtruth_response,
@@ -67,9 +69,30 @@ def test_correctness_by_groundedness():
         "misgrounded": 1,
         "ungrounded": 1,
         "declined": 1,
+        "neither": 0,
     }
     assert rates.wrong.denominator == 6
     assert dict(rates.wrong.excluded) == {"unlabelled": 1, "no_groundedness": 1}
+
+
+def test_a_response_that_asks_back_is_in_every_denominator_and_in_no_other_bucket():
+    rates = magesh_rates(["correct", "neither", "incorrect"], ["grounded", None, None])
+    assert {number.denominator for number in vars(rates).values()} == {3}
+    assert (rates.neither.numerator, rates.declined.numerator, rates.hallucinated.numerator) == (1, 0, 1)
+
+
+def test_shares_of_labels_have_the_interval_of_their_items_and_count_what_has_none():
+    """6 of 8 and 2 of 8 in as many items: Wilson, as statsmodels' proportion_confint(6, 8) gives it."""
+    given = ["relevant"] * 6 + ["irrelevant"] * 2 + [None]
+    shares = label_shares(given, labels=("relevant", "irrelevant"), excluded={"unresolved": 1}, missing=1)
+    relevant = shares[0].share
+    low, high = proportion_confint(6, 8, method="wilson")
+    assert (relevant.numerator, relevant.denominator) == (6, 8)
+    assert (relevant.low, relevant.high) == pytest.approx((low, high), abs=1e-9)
+    assert relevant.worst_case == pytest.approx((6 / 9, 7 / 9))
+    assert dict(relevant.excluded) == {"unresolved": 1}
+    assert sum(entry.share.value for entry in shares) == 1
+    assert label_shares([], labels=("a", "b"))[0].share.undefined == "zero_denominator"
 
 
 def test_unknown_correctness_is_refused():

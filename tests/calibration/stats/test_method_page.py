@@ -97,6 +97,7 @@ def everything():
         stats.run_control([1, 2], [1, 2], [1, 3]),
         stats.retrieval_means([retrieved]),
         stats.citation_scores([span]),
+        *stats.label_shares(["a", "b"], labels=("a", "b")),
         stats.magesh_rates(["correct", "incorrect"], ["grounded", "misgrounded"]),
     ]
 
