@@ -27,7 +27,7 @@ from calibration.measures import Figures
 from calibration.models import Judge
 from calibration.pairing import dimensions_of, run_names, table_of
 from calibration.recompute import recompute
-from calibration.reports import dimensions_judged, standing
+from calibration.reports import Standing, dimensions_judged, standing
 from calibration.sightings import first_seen, had_seen
 from calibration.table import Table
 from evalsets.labels import LABELS
@@ -375,27 +375,29 @@ def _manifest(version: EvalSetVersion, round: Round, graded: list[str]) -> Figur
 
 def _judge(judge: Judge, version: EvalSetVersion) -> Figures:
     """A judge with its fingerprint and where it stands at its gate. Its rates are not part of a gold set."""
-    decisions = []
-    for dimension in dimensions_judged(judge=judge, version=version):
-        found = standing(judge=judge, version=version, dimension=dimension)
-        facts = found.report.payload["judge"] if found.report else {}
-        decisions.append(
-            {
-                "dimension": dimension,
-                "state": found.state,
-                "changes": found.changes,
-                "report": found.report.number if found.report else None,
-                # Without the sentences, which name graders.
-                "conditions": [
-                    {name: value for name, value in condition.items() if name != "message"}
-                    for condition in found.conditions
-                ],
-                "fingerprint": facts.get("requested_fingerprint"),
-                "requested": facts.get("requested"),
-                "resolved_models": facts.get("resolved_models", []),
-            }
-        )
+    decisions = [
+        gate_of(standing(judge=judge, version=version, dimension=dimension), dimension)
+        for dimension in dimensions_judged(judge=judge, version=version)
+    ]
     return {"name": judge.name, "kind": judge.kind, "model": judge.model, "gate": decisions}
+
+
+def gate_of(found: Standing, dimension: str) -> Figures:
+    """A decision of the gate without its sentences, which name graders."""
+    facts = found.report.payload["judge"] if found.report else {}
+    return {
+        "dimension": dimension,
+        "state": found.state,
+        "changes": found.changes,
+        "report": found.report.number if found.report else None,
+        "conditions": [
+            {name: value for name, value in condition.items() if name != "message"}
+            for condition in found.conditions
+        ],
+        "fingerprint": facts.get("requested_fingerprint"),
+        "requested": facts.get("requested"),
+        "resolved_models": facts.get("resolved_models", []),
+    }
 
 
 # The page

@@ -290,6 +290,26 @@ class CalibrationReport(models.Model):
         return f"{self.judge_run} report {self.number}"
 
 
+class Summary(models.Model):
+    """The one page about a version that is passed on: frozen with a number. Append-only."""
+
+    version = models.ForeignKey(EvalSetVersion, on_delete=models.PROTECT, related_name="summaries")
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="summaries")
+    number = models.PositiveIntegerField()
+    payload = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["version", "number"]
+        constraints = [models.UniqueConstraint(fields=["version", "number"], name="summary_number_once")]
+
+    def __str__(self):
+        return f"{self.version} one-page report {self.number}"
+
+
 class VerdictSighting(models.Model):
     """From here on this person has seen single verdicts: their later decisions count for no judge."""
 

@@ -13,6 +13,7 @@ from calibration.views import (
     rates,
     report,
     second_look,
+    summary,
     trust,
 )
 
@@ -63,6 +64,11 @@ urlpatterns = [
     path(f"{REPORT}/<int:report>/kappa.<slug:kind>", report.kappa_chart, name="kappa_chart"),
     path(f"{VERSION}/audit/result/", audit.extraction, name="extraction"),
     path(f"{VERSION}/rates/", rates.rates, name="rates"),
+    path(f"{VERSION}/summaries/", summary.summaries, name="summaries"),
+    path(f"{VERSION}/summaries/build/", summary.build, name="build_summary"),
+    path(f"{VERSION}/summaries/<int:summary>/", summary.summary, name="summary"),
+    path(f"{VERSION}/summaries/<int:summary>.html", summary.summary_file, name="summary_file"),
+    path(f"{VERSION}/summaries/<int:summary>.json", summary.summary_json, name="summary_json"),
     path(f"{VERSION}/gold/", gold.gold, name="gold"),
     path(f"{VERSION}/gold/download/", gold.gold_download, name="gold_download"),
 ]

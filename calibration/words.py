@@ -150,6 +150,37 @@ SOURCES = {
     "single": _("one grader only"),
 }
 
+RATES = {
+    "hallucination": _("Hallucination rate"),
+    "contradicted": _("Contradicted rate"),
+    "unverifiable_share": _("Unverifiable share"),
+    "faithfulness": _("Faithfulness"),
+    "over_answering": _("Over-answering"),
+    "over_refusal": _("Over-refusal"),
+    "clarification": _("Asks back where it should"),
+    "needless_clarification": _("Asks back needlessly"),
+    "informativeness": _("Informative refusals"),
+}
+
+RATE_MEANINGS = {
+    "hallucination": _("contradicted or unsupported, of what the sources can decide"),
+    "contradicted": _("the sources say otherwise, of the same"),
+    "unverifiable_share": _("the sources cannot decide, of everything labelled"),
+    "faithfulness": _("the rest: 1 − hallucination rate"),
+    "over_answering": _("answered although the sources hold no answer"),
+    "over_refusal": _("refused although the sources hold the answer"),
+    "clarification": _("asks back where the question is underspecified"),
+    "needless_clarification": _("asks back although the question can be answered"),
+    "informativeness": _("of correct refusals, those that say what is missing"),
+}
+
+AGAINST_BAR = {
+    "clears": _("the lower limit clears the bar"),
+    "open": _("above the bar, but not surely"),
+    "below": _("below the bar"),
+    "undefined": _("undefined"),
+}
+
 MEASURES = {"cohen_kappa": _("Cohen's kappa"), "krippendorff_alpha": _("Krippendorff's alpha")}
 
 OPTIONAL = {

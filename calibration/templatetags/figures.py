@@ -160,6 +160,21 @@ def state_words(state: str):
 
 
 @register.filter
+def rate_words(name: str):
+    return words.RATES.get(name, name)
+
+
+@register.filter
+def rate_meaning(name: str):
+    return words.RATE_MEANINGS.get(name, "")
+
+
+@register.filter
+def against_bar(state: str):
+    return words.AGAINST_BAR.get(state, state)
+
+
+@register.filter
 def measure_words(name: str):
     return words.MEASURES.get(name, name)
 

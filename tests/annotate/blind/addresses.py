@@ -34,6 +34,7 @@ def values(world) -> dict:
         "run": 1,
         "run_number": 1,
         "report": 1,
+        "summary": 1,
         "judge": 1,
         "alert": 1,
         "kind": "svg",
