@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("annotate", "0006_tallies"),
-        ("calibration", "0007_panel_failures"),
+        ("calibration", "0008_alerts"),
         ("evalsets", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
