@@ -41,6 +41,9 @@ INSTALLED_APPS = [
     "csp",
     "axes",
     "django_htmx",
+    "rest_framework",
+    "knox",
+    "drf_spectacular",
     "evalsets",
     "annotate",
     "calibration",
@@ -192,6 +195,41 @@ CELERY_TASK_DEFAULT_QUEUE = "touchstone"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "calibration.tasks.sweep", "schedule": 10.0, "options": {"expires": 30}},
     "tell": {"task": "calibration.tasks.tell", "schedule": 15.0, "options": {"expires": 30}},
+    "prune": {"task": "evalsets.tasks.prune", "schedule": 3600.0, "options": {"expires": 3600}},
+}
+
+# REST. Programs send a token, browsers their session; every error is a problem document (RFC 9457).
+API_CALLS_PER_MINUTE = env.whole_number("API_CALLS_PER_MINUTE", default=600)
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "evalsets.api.authentication.Token",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["evalsets.api.authentication.HasScope"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["evalsets.api.bodies.JSONBody"],
+    "DEFAULT_THROTTLE_CLASSES": ["rest_framework.throttling.UserRateThrottle"],
+    "DEFAULT_THROTTLE_RATES": {"user": f"{API_CALLS_PER_MINUTE}/min"},
+    "DEFAULT_METADATA_CLASS": None,
+    "DEFAULT_SCHEMA_CLASS": "evalsets.api.schema.Described",
+    "EXCEPTION_HANDLER": "config.api.problem_of",
+    "URL_FORMAT_OVERRIDE": None,
+}
+KNOX_TOKEN_MODEL = "evalsets.ApiToken"
+REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_PREFIX": "ts_", "TOKEN_TTL": None}
+MIGRATION_MODULES = {"knox": None}  # its own table is never made: the tokens are ours
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Touchstone",
+    "DESCRIPTION": "Eval sets in; agreement, calibration reports, rates and gold out.",
+    "VERSION": APP_VERSION,
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENFORCE_NON_BLANK_FIELDS": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
+    "POSTPROCESSING_HOOKS": ["evalsets.api.schema.refuse_unknown_fields"],
 }
 
 # Judges. A judge may name a variable of its own for its key; these are the defaults.

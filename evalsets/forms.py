@@ -4,7 +4,7 @@ from django import forms
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext_lazy as _
 
-from evalsets.models import EvalSetVersion, Membership
+from evalsets.models import ApiToken, EvalSetVersion, Membership
 from evalsets.services import LONGEST_NAME
 
 
@@ -60,3 +60,15 @@ class MemberForm(forms.Form):
         if person is None:
             raise forms.ValidationError(_("There is no active account of this name."))
         return person
+
+
+class TokenForm(forms.Form):
+    DAYS = [(7, _("a week")), (30, _("30 days")), (90, _("90 days")), (365, _("a year"))]
+
+    name = forms.CharField(
+        label=_("Name"), max_length=100, help_text=_("Where it will be used, such as: nightly CI job.")
+    )
+    scopes = forms.MultipleChoiceField(
+        label=_("What it may do"), choices=ApiToken.Scope.choices, widget=forms.CheckboxSelectMultiple
+    )
+    days = forms.TypedChoiceField(label=_("Valid for"), choices=DAYS, coerce=int, initial=90)

@@ -3,8 +3,10 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
+from knox.models import AbstractAuthToken
 
 from evalsets.labels import UNANSWERABLE_REASONS
 from evalsets.text import is_blank
@@ -257,3 +259,54 @@ class Claim(models.Model):
 
     def __str__(self):
         return self.claim_id
+
+
+class ApiToken(AbstractAuthToken):
+    """A key for programs: acts as its person, within its scopes. Only a hash of it is kept."""
+
+    class Scope(models.TextChoices):
+        READ = "read", _("read: everything its person may see, except gold labels and verdicts")
+        IMPORT = "import", _("import: eval sets, responses and labels in, and freezing them")
+        JUDGE = "judge", _("judge: judges and their runs, verdicts, calibration reports")
+        GOLD = "gold", _("gold: download gold labels")
+        ROUNDS = "rounds", _("rounds: move rounds on, see disagreements and decide them")
+        GRADE = "grade", _("grade: the person's own work as a grader")
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="auth_token_set"
+    )
+    name = models.CharField(max_length=100)
+    scopes = models.JSONField(default=list)
+
+    class Meta:
+        ordering = ["-created"]
+
+    def __str__(self):
+        return self.name
+
+    @property
+    def is_expired(self):
+        return self.expiry is not None and self.expiry < timezone.now()
+
+    @property
+    def scope_names(self):
+        return [str(self.Scope(scope).label).partition(":")[0] for scope in self.scopes]
+
+
+class KeptAnswer(models.Model):
+    """What a write with an idempotency key was answered, so that its repetition is the same write."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(max_length=64)  # of method, address and body
+    status = models.PositiveSmallIntegerField(null=True)  # null: under way, seen by nobody else
+    body = models.TextField(blank=True)
+    location = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["created_at"], name="kept_answer_by_age")]
+        constraints = [models.UniqueConstraint(fields=["person", "key"], name="kept_answer_once")]
+
+    def __str__(self):
+        return self.key

@@ -29,6 +29,10 @@ def evalsets_of(person):
     return list(evalsets)
 
 
+def roles_in(evalset: EvalSet, person) -> list[str]:
+    return sorted(evalset.memberships.filter(person=person).values_list("role", flat=True))
+
+
 def whole_material() -> tuple[Prefetch, Prefetch]:
     """Prefetches for responses: passages as `served`, claims without parts of splits as `whole_claims`."""
     return (
@@ -224,13 +228,20 @@ def next_steps(version: EvalSetVersion, runs: list) -> list[Step]:
     ]
 
 
-def items_page(version: EvalSetVersion, *, number: object, search: str = "") -> Page:
-    """One page of items, with the number of responses, without their long texts."""
+def items_of(version: EvalSetVersion, *, search: str = "", answerable: bool | None = None, reason: str = ""):
     items = Item.objects.filter(version=version)
     if search:
         items = items.filter(Q(item_id__icontains=search) | Q(question__icontains=search))
+    if answerable is not None:
+        items = items.filter(answerable=answerable)
+    return items.filter(unanswerable_reason=reason) if reason else items
+
+
+def items_page(version: EvalSetVersion, *, number: object, search: str = "") -> Page:
+    """One page of items, with the number of responses, without their long texts."""
     items = (
-        items.annotate(n_responses=Count("responses"))
+        items_of(version, search=search)
+        .annotate(n_responses=Count("responses"))
         .defer("reference_answer", "extra", "expected_documents", "expected_passages")
         .order_by("position")
     )
@@ -254,6 +265,14 @@ def response_in(version: EvalSetVersion, pk: int) -> Response | None:
         .prefetch_related(*whole_material())
         .first()
     )
+
+
+def responses_of(version: EvalSetVersion, *, run: int | None = None):
+    """Whole responses, of one system run or of all."""
+    found = version.responses.select_related("item", "run").defer("extra", "item__extra")
+    if run is not None:
+        found = found.filter(run__number=run)
+    return found.prefetch_related(*whole_material())
 
 
 def neighbours_of(response: Response) -> dict[str, int | None]:

@@ -7,9 +7,10 @@ from typing import BinaryIO
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, Q
 from django.utils import timezone
 from django.utils.text import slugify
+from django.utils.translation import gettext as _
 
 from evalsets.access import LEAD, has_role
 from evalsets.hashing import item_content, response_content, set_hash
@@ -131,6 +132,22 @@ def _check(stream: BinaryIO, filename: str, frozen: Frozen | None) -> None:
 
 def _limits() -> Limits:
     return Limits(total=settings.IMPORT_MAX_BYTES)
+
+
+class NameTaken(Exception):
+    """The message is a sentence for the person who asked."""
+
+
+@transaction.atomic
+def create_evalset(*, name: str, description: str = "", person) -> EvalSet:
+    """An eval set without a version, which the person leads."""
+    name = _checked_name(name)
+    if EvalSet.objects.filter(Q(slug=name) | Q(name=name)).exists():
+        raise NameTaken(_("There is an eval set of this name already."))
+    made = _new_evalset(name, person)
+    made.description = description
+    made.save(update_fields=["description"])
+    return made
 
 
 def _checked_name(name: str) -> str:

@@ -1,12 +1,14 @@
 from django.urls import path, re_path
 
-from evalsets import views
+from evalsets import token_pages, views
 
 app_name = "evalsets"
 
 VERSION = "evalsets/<slug:slug>/<int:number>/"
 
 urlpatterns = [
+    path("tokens/", token_pages.tokens, name="tokens"),
+    path("tokens/<slug:token>/revoke/", token_pages.revoke, name="revoke_token"),
     # "new" is the upload page, which spans the apps and is served by another one.
     re_path(r"^evalsets/(?!new/$)(?P<slug>[-a-zA-Z0-9_]+)/$", views.evalset, name="evalset"),
     path("evalsets/<slug:slug>/members/", views.members, name="members"),

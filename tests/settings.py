@@ -24,9 +24,10 @@ os.environ["DATA_DIR"] = _data_dir
 os.environ["DATABASE_URL"] = os.environ.get("TEST_DATABASE_URL", "")
 
 from config.settings import *  # noqa: E402, F403
-from config.settings import DATA_DIR, DATABASES, STATIC_ROOT  # noqa: E402
+from config.settings import DATA_DIR, DATABASES, REST_FRAMEWORK, STATIC_ROOT  # noqa: E402
 
 STATIC_ROOT.mkdir(exist_ok=True)
+REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"] = {"user": None}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":

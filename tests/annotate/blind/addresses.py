@@ -42,6 +42,7 @@ def values(world) -> dict:
         "pk": response.pk,
         "sample_number": 1,
         "position": 1,
+        "token": "ts_000000000000",
         "evalsets:remove_member/pk": 1,
     }
     of_admin = {

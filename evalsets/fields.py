@@ -1,0 +1,75 @@
+"""Fields that take a value for what it is: in JSON a number is no text, and no text is a number."""
+
+import re
+from typing import Any, cast
+
+from django.utils.translation import gettext_lazy as _
+from rest_framework import serializers
+from rest_framework.utils import html
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,3})?")
+
+
+def _is_text_only(field: serializers.Field) -> bool:
+    """Whether the value came from a query or a form, where everything is text."""
+    root = cast(Any, field.root)
+    return html.is_html_input(getattr(root, "initial_data", None))
+
+
+class Text(serializers.CharField):
+    """Kept as it is: nothing is trimmed off. Empty only where that is allowed."""
+
+    default_error_messages = {"invalid": _("A text is expected.")}
+
+    def __init__(self, **options: Any):
+        super().__init__(**{"trim_whitespace": False, **options})
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class Whole(serializers.IntegerField):
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, str) and _is_text_only(self) and _WHOLE.fullmatch(data):
+            return int(data)
+        if isinstance(data, float) and data.is_integer() and abs(data) < 2**53:
+            return int(data)  # to JSON 1.0 is a whole number, too
+        if not isinstance(data, int) or isinstance(data, bool):
+            self.fail("invalid")
+        return data
+
+
+class Number(serializers.FloatField):
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, str) and _is_text_only(self) and _NUMBER.fullmatch(data):
+            return float(data)
+        if not isinstance(data, int | float) or isinstance(data, bool):
+            self.fail("invalid")
+        return float(data)
+
+
+class Flag(serializers.BooleanField):
+    """true or false."""
+
+    WORDS = {"true": True, "false": False}
+
+    def get_value(self, dictionary: Any) -> Any:
+        # Unlike a box in a form, what is not sent is not false.
+        return dictionary.get(self.field_name, serializers.empty)
+
+    def to_internal_value(self, data: Any) -> bool:
+        if isinstance(data, str) and _is_text_only(self) and data in self.WORDS:
+            return self.WORDS[data]
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class Choice(serializers.ChoiceField):
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid_choice", input=data)
+        return super().to_internal_value(data)
