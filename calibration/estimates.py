@@ -1,8 +1,9 @@
 """What a judge run would take, before it starts: calls, tokens, money and time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import Avg, Sum
 from django.db.models.functions import Length
@@ -10,9 +11,9 @@ from django.db.models.functions import Length
 from annotate.models import RubricVersion
 from annotate.services.targets import Target
 from calibration.judges.material import Setup, prompt_of, setup_of
-from calibration.judges.prompts import Prompt
+from calibration.judges.prompts import CHARACTERS_OF_A_TOKEN, Prompt
 from calibration.leases import DEFAULT_CONCURRENCY
-from calibration.models import Call, Endpoint, Judge, Verdict
+from calibration.models import Call, Endpoint, Judge, JudgeRun, Verdict
 from calibration.services import fingerprint_of, requested_of
 from calibration.spending import cost_of
 from calibration.targets import conditional_targets_of, targets_of
@@ -20,8 +21,6 @@ from evalsets.models import Claim, Passage, Response, SystemRun
 
 SAMPLE = 300  # prompts that are built; the rest is reckoned from them
 MEASURED_CALLS = 500
-CHARACTERS_OF_A_TOKEN = 4.0
-TOKENS_OF_AN_ANSWER = 60.0
 
 
 @dataclass(frozen=True)
@@ -69,19 +68,38 @@ def estimate(
     asked = {"system_runs": system_runs, "dimensions": dimensions, "rubric_version": rubric_version}
     targets, conditional = targets_of(**asked), conditional_targets_of(**asked)  # type: ignore[arg-type]
     everything = targets + conditional
-    total = len(everything) * repeats
-    prompts = _prompts(_spread(everything), setup_of(judge, rubric_version))
-    requested = requested_of(judge, rubric_version)
-    share = _share_in_cache(judge, fingerprint_of(requested), prompts, repeats) if use_cache else 0.0
-    calls = round(total * (1 - share))
-    measured = measured_calls(judge)
-    characters = sum(len(text) for prompt in prompts for _role, text in prompt.messages)
-    mean = characters / len(prompts) if prompts else 0.0
-    prompt_tokens = round(calls * mean * measured.tokens_a_character)
-    completion_tokens = round(calls * measured.completion_tokens)
-    return Estimate(
+    return reckoned(
+        judge=judge,
+        requested=requested_of(judge, rubric_version),
+        prompts=_prompts(spread(everything), setup_of(judge, rubric_version)),
         targets=len(targets) * repeats,
         conditional=len(conditional) * repeats,
+        repeats=repeats,
+        use_cache=use_cache,
+    )
+
+
+def reckoned(
+    *,
+    judge: Judge,
+    requested: Mapping[str, Any],
+    prompts: Sequence[Prompt],
+    targets: int,
+    conditional: int = 0,
+    repeats: int = 1,
+    use_cache: bool = True,
+    purpose: str = JudgeRun.Purpose.JUDGING,
+) -> Estimate:
+    """From some of the prompts, and from what calls for this purpose took before."""
+    total = targets + conditional
+    share = _share_in_cache(judge, fingerprint_of(dict(requested)), prompts, repeats) if use_cache else 0.0
+    calls = round(total * (1 - share))
+    measured = measured_calls(judge, prompts, purpose)
+    prompt_tokens = round(calls * _mean(_characters(prompts)) * measured.tokens_a_character)
+    completion_tokens = round(calls * measured.completion_tokens)
+    return Estimate(
+        targets=targets,
+        conditional=conditional,
         from_cache=total - calls,
         calls=calls,
         prompt_tokens=prompt_tokens,
@@ -93,8 +111,17 @@ def estimate(
     )
 
 
-def measured_calls(judge: Judge) -> Measured:
-    latest = Call.objects.filter(run__judge=judge, failure="").order_by("-pk")[:MEASURED_CALLS]
+def _characters(prompts: Sequence[Prompt]) -> list[int]:
+    return [sum(len(text) for _role, text in prompt.messages) for prompt in prompts]
+
+
+def _mean(numbers: Sequence[int]) -> float:
+    return sum(numbers) / len(numbers) if numbers else 0.0
+
+
+def measured_calls(judge: Judge, prompts: Sequence[Prompt], purpose: str) -> Measured:
+    answered = Call.objects.filter(run__judge=judge, run__purpose=purpose, failure="")
+    latest = answered.order_by("-pk")[:MEASURED_CALLS]
     calls = Call.objects.filter(pk__in=list(latest.values_list("pk", flat=True)))
     sums = calls.aggregate(completion=Avg("completion_tokens"), milliseconds=Avg("milliseconds"))
     kept = calls.exclude(request="").filter(prompt_tokens__isnull=False)
@@ -103,12 +130,12 @@ def measured_calls(judge: Judge) -> Measured:
     return Measured(
         calls=calls.count(),
         tokens_a_character=sent["tokens"] / sent["characters"] if known else 1 / CHARACTERS_OF_A_TOKEN,
-        completion_tokens=sums["completion"] or TOKENS_OF_AN_ANSWER,
+        completion_tokens=sums["completion"] or _mean([prompt.answer_tokens for prompt in prompts]),
         milliseconds=sums["milliseconds"],
     )
 
 
-def _spread(targets: list[Target]) -> list[Target]:
+def spread(targets: list) -> list:
     return targets[:: max(1, len(targets) // SAMPLE)][:SAMPLE]
 
 

@@ -71,7 +71,7 @@ def claim_verdicts(*, run: JudgeRun, verdicts: Iterable[Verdict]) -> list[Claime
     """
     wanted = {verdict.pk: verdict for verdict in verdicts}
     token, now = uuid4(), timezone.now()
-    is_running = JudgeRun.objects.filter(pk=OuterRef("run_id"), state=JudgeRun.State.RUNNING)
+    is_running = JudgeRun.every.filter(pk=OuterRef("run_id"), state=JudgeRun.State.RUNNING)
     Verdict.objects.filter(Exists(is_running), pk__in=wanted, state=State.PENDING).update(
         state=State.CLAIMED,
         claim_token=token,

@@ -90,7 +90,20 @@ class PromptVersion(models.Model):
         return str(self.number)
 
 
+class JudgingRuns(models.Manager):
+    """Without the runs that extract claims: nobody who counts labels may meet those."""
+
+    def get_queryset(self):
+        return super().get_queryset().filter(purpose=JudgeRun.Purpose.JUDGING)
+
+
 class JudgeRun(models.Model):
+    """What a judge was asked to do, at one time: to label targets, or to extract claims from responses."""
+
+    class Purpose(models.TextChoices):
+        JUDGING = "judging", _("judging")
+        EXTRACTION = "extraction", _("extracting claims")
+
     class State(models.TextChoices):
         RUNNING = "running", _("running")
         STOPPED = "stopped", _("stopped")
@@ -107,6 +120,7 @@ class JudgeRun(models.Model):
 
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
     version = models.ForeignKey(EvalSetVersion, on_delete=models.PROTECT, related_name="judge_runs")
+    purpose = models.CharField(max_length=10, choices=Purpose.choices, default=Purpose.JUDGING)
     number = models.PositiveIntegerField()
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.RUN)
     state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
@@ -137,10 +151,14 @@ class JudgeRun(models.Model):
     )
     finished_at = models.DateTimeField(null=True, blank=True)
 
+    every = models.Manager()  # also those that extract claims: workers serve both
+    objects = JudgingRuns()
+
     class Meta:
         ordering = ["version", "number"]
+        default_manager_name = "objects"  # a version's judge runs, a judge's runs: those that judge
         constraints = [
-            models.UniqueConstraint(fields=["version", "number"], name="judge_run_number_once"),
+            models.UniqueConstraint(fields=["version", "purpose", "number"], name="judge_run_number_once"),
             models.CheckConstraint(
                 condition=Q(origin="imported", requested_fingerprint="")
                 | (Q(origin="run") & ~Q(requested_fingerprint="")),
@@ -150,6 +168,10 @@ class JudgeRun(models.Model):
 
     def __str__(self):
         return f"{self.judge} run {self.number}"
+
+    @property
+    def extracts(self) -> bool:
+        return self.purpose == self.Purpose.EXTRACTION
 
     @property
     def budget_in_words(self) -> str:
@@ -171,7 +193,10 @@ VERDICT_LABEL_FITS = (
 
 
 class Verdict(models.Model):
-    """One call's outcome. It has a label or a failure kind, never both: unscored is not wrong."""
+    """One call's outcome. It has a label or a failure kind, never both: unscored is not wrong.
+
+    Of an extraction it is about a response, and its label tells whether that makes claims.
+    """
 
     class State(models.TextChoices):
         PENDING = "pending", _("pending")
@@ -194,6 +219,8 @@ class Verdict(models.Model):
         OFF_MENU = "off_menu", _("a label that was not offered")
         NO_MAJORITY = "no_majority", _("the panel has no majority")
         NO_QUORUM = "no_quorum", _("too few of the panel have a label")
+        OVERTAKEN = "overtaken", _("its claims were settled otherwise meanwhile")
+        CANCELLED = "cancelled", _("cancelled before it was asked")
         INTERNAL = "internal", _("internal error")
 
     run = models.ForeignKey(JudgeRun, on_delete=models.PROTECT, related_name="verdicts")

@@ -335,9 +335,8 @@ def _changes_of_members(judge_run: JudgeRun) -> list[str]:
 
 
 def _models_since(judge_run: JudgeRun) -> set[str]:
-    later = Verdict.objects.filter(
-        run__judge=judge_run.judge, run__pk__gt=judge_run.pk, state=Verdict.State.VALID
-    )
+    runs = judge_run.judge.runs.filter(pk__gt=judge_run.pk)
+    later = Verdict.objects.filter(run__in=runs, state=Verdict.State.VALID)
     return set(later.exclude(resolved_model="").values_list("resolved_model", flat=True).distinct())
 
 

@@ -235,30 +235,51 @@ def start_run(
         )
     except NotComputable as error:
         raise Refused(str(error)) from error
-    run = JudgeRun.objects.create(
+    return open_run(
         judge=judge,
         version=version,
-        number=_next_number(version),
+        system_runs=runs,
+        requested=requested,
+        rests_on=rests_on,
+        rows=[(index, target.where) for index in range(1, repeats + 1) for target in targets],
+        budget=budget,
         rubric_version=rubric_version,
         dimensions=list(asked),
         repeats=repeats,
-        requested=requested | rests_on,
-        requested_fingerprint=fingerprint_of(requested),
         use_cache=use_cache,
         policy=policy_in_force(version).as_dict(),
+        created_by=person,
+    )
+
+
+def open_run(
+    *,
+    judge: Judge,
+    version: EvalSetVersion,
+    system_runs: Sequence[SystemRun],
+    requested: dict,
+    rows: Iterable[tuple[int, dict[str, Any]]],
+    budget: Budget,
+    rests_on: dict | None = None,
+    purpose: str = JudgeRun.Purpose.JUDGING,
+    **setting: Any,
+) -> JudgeRun:
+    """The run with its pending rows (run index, place); the caller holds the version and has checked all."""
+    run = JudgeRun.objects.create(
+        judge=judge,
+        version=version,
+        purpose=purpose,
+        number=_next_number(version, purpose),
+        requested=requested | (rests_on or {}),
+        requested_fingerprint=fingerprint_of(requested),
         endpoint=_endpoint_of(requested),
         prices=judge.prices,
         **budget.fields,
-        created_by=person,
+        **setting,
     )
-    run.system_runs.set(runs)
+    run.system_runs.set(system_runs)
     Verdict.objects.bulk_create(
-        (
-            Verdict(run=run, run_index=index, **target.where)
-            for index in range(1, repeats + 1)
-            for target in targets
-        ),
-        batch_size=BATCH,
+        (Verdict(run=run, run_index=index, **where) for index, where in rows), batch_size=BATCH
     )
     transaction.on_commit(lambda: ring(run, bells=bells_for(concurrency_of(run))))
     return run
@@ -271,7 +292,7 @@ def _endpoint_of(requested: dict) -> Endpoint | None:
     return Endpoint.objects.get_or_create(base_url=requested["base_url"])[0]
 
 
-def _refuse_budget(budget: Budget, prices: dict) -> None:
+def refuse_budget(budget: Budget, prices: dict) -> None:
     if budget.money is not None and not prices:
         raise Refused(_("A budget of money needs the judge's prices: set them first."))
 
@@ -289,7 +310,7 @@ def refuse_start(
     """Refuse a run that could not be started so, before anything is made or reckoned."""
     able = dimensions_of(judge, rubric_version)
     _refuse_run(judge, version, system_runs, dimensions, able, repeats)
-    _refuse_budget(budget, judge.prices)
+    refuse_budget(budget, judge.prices)
     _refuse_rubric(rubric_version, dimensions)
 
 
@@ -351,7 +372,7 @@ def requested_of(judge: Judge, rubric_version: RubricVersion) -> dict:
     return {
         "kind": judge.kind,
         "provider": judge.provider,
-        "base_url": (judge.base_url or settings.JUDGE_BASE_URL or DEFAULT_BASE_URL) if is_llm else "",
+        "base_url": address_of(judge) if is_llm else "",
         "model": judge.model if is_llm else RULE_VERSIONS.get(judge.kind, ""),
         "prompt_version": judge.prompt_version,
         "prompt_sha256": wording_of(judge.evalset, judge.prompt_version).sha256,
@@ -359,10 +380,18 @@ def requested_of(judge: Judge, rubric_version: RubricVersion) -> dict:
         "rubric_version": str(rubric_version),
         "rubric_sha256": rubric_version.sha256,
         "label_set_version": LABEL_SET_VERSION,
-        "parameters": {name: value for name, value in judge.parameters.items() if name not in OWN_PARAMETERS},
+        "parameters": asked_parameters(judge),
         "parser_version": PARSER_VERSION,
         **_members_requested(judge, rubric_version),
     }
+
+
+def address_of(judge: Judge) -> str:
+    return judge.base_url or settings.JUDGE_BASE_URL or DEFAULT_BASE_URL
+
+
+def asked_parameters(judge: Judge) -> dict[str, Any]:
+    return {name: value for name, value in judge.parameters.items() if name not in OWN_PARAMETERS}
 
 
 def _members_requested(judge: Judge, rubric_version: RubricVersion) -> dict:
@@ -384,8 +413,10 @@ def fingerprint_of(requested: dict) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _next_number(version: EvalSetVersion) -> int:
-    return (version.judge_runs.aggregate(last=Max("number"))["last"] or 0) + 1
+def _next_number(version: EvalSetVersion, purpose: str = JudgeRun.Purpose.JUDGING) -> int:
+    """Extractions are counted by themselves."""
+    runs = JudgeRun.every.filter(version=version, purpose=purpose)
+    return (runs.aggregate(last=Max("number"))["last"] or 0) + 1
 
 
 # Imported verdicts
@@ -509,7 +540,7 @@ def resume_run(*, run: JudgeRun, retry_failed: bool = False, budget: Budget | No
     """
     if run.origin == JudgeRun.Origin.IMPORTED:
         raise Refused(_("Imported verdicts cannot be run again."))
-    run = JudgeRun.objects.select_for_update().get(pk=run.pk)
+    run = JudgeRun.every.select_for_update().get(pk=run.pk)
     now = timezone.now()
     if retry_failed:
         run.verdicts.filter(state=State.FAILED).update(state=State.PENDING, updated_at=now, **NOT_ANSWERED)
@@ -517,14 +548,14 @@ def resume_run(*, run: JudgeRun, retry_failed: bool = False, budget: Budget | No
     if not run.verdicts.filter(state__in=OPEN_STATES).exists():
         raise Refused(_("There is nothing left to do in this run."))
     if budget is not None:
-        _refuse_budget(budget, run.prices)
-        JudgeRun.objects.filter(pk=run.pk).update(**budget.fields)
+        refuse_budget(budget, run.prices)
+        JudgeRun.every.filter(pk=run.pk).update(**budget.fields)
         run.refresh_from_db()
     if cannot_be_kept(run, spent_in(run)):
         raise Refused(_("The server tells no tokens of its calls: only a budget of calls can be kept."))
     if calls_left(run, under_way=0, tokens_each=1) == 0:
         raise Refused(_("The budget of this run is used up: give it a larger one to go on."))
-    JudgeRun.objects.filter(pk=run.pk).update(
+    JudgeRun.every.filter(pk=run.pk).update(
         state=JudgeRun.State.RUNNING, finished_at=None, stop_reason="", stop_detail="", resumed_at=now
     )
     transaction.on_commit(lambda: ring(run, bells=bells_for(concurrency_of(run))))

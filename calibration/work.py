@@ -13,7 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -26,12 +26,14 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from annotate.asking import Question
 from calibration import computed
+from calibration.extraction_claims import overtaken, store_extracted
 from calibration.judges import baseline
 from calibration.judges.asking import Outcome, judge_target
 from calibration.judges.clients import CallFailed, Client, Exchange, Permanent, Retryable
-from calibration.judges.material import Setup, prompt_of, setup_of
+from calibration.judges.extracting import read_claims
+from calibration.judges.material import Extracting, Setup, asking_of, prompt_of
 from calibration.judges.parsing import Reading
-from calibration.judges.prompts import Prompt
+from calibration.judges.prompts import CHARACTERS_OF_A_TOKEN, TOKENS_OF_AN_ANSWER, Prompt
 from calibration.leases import (
     BACKOFF_SECONDS,
     OPEN_STATES,
@@ -71,8 +73,6 @@ IN_A_ROW = {  # later on, so many failures without an answer between them
     Verdict.Failure.TIMEOUT: 100,
 }
 SIGHTING_SECONDS = 5
-CHARACTERS_OF_A_TOKEN = 4
-TOKENS_OF_AN_ANSWER = 60
 
 State = Verdict.State
 
@@ -88,8 +88,10 @@ class Candidate:
 
     @property
     def tokens(self) -> int:
-        text = sum(len(content) for _role, content in self.prompt.messages) if self.prompt else 0
-        return text // CHARACTERS_OF_A_TOKEN + TOKENS_OF_AN_ANSWER
+        if self.prompt is None:
+            return TOKENS_OF_AN_ANSWER
+        text = sum(len(content) for _role, content in self.prompt.messages)
+        return text // CHARACTERS_OF_A_TOKEN + self.prompt.answer_tokens
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ class Turn:
     client: Client
     pool: Executor
     calls: int
-    setup: Setup
+    setup: Setup | Extracting
     ending: Callable[[], bool]
     ends: float | None = None
     candidates: deque[Candidate] = field(default_factory=deque)
@@ -309,7 +311,7 @@ class Turn:
 
 
 def _is_running(run: JudgeRun) -> bool:
-    return JudgeRun.objects.filter(pk=run.pk, state=JudgeRun.State.RUNNING).exists()
+    return JudgeRun.every.filter(pk=run.pk, state=JudgeRun.State.RUNNING).exists()
 
 
 def _ask(client: Client, candidate: Candidate) -> Outcome | CallFailed:
@@ -334,9 +336,15 @@ def _with_material(verdicts):
     )
 
 
-def candidates_of(run: JudgeRun, verdicts: list[Verdict], setup: Setup) -> list[Candidate]:
+def candidates_of(run: JudgeRun, verdicts: list[Verdict], setup: Setup | Extracting) -> list[Candidate]:
     """What is to be asked about these, with the labels that the same request got before."""
-    candidates = [_candidate(verdict, setup) for verdict in verdicts]
+    gone = overtaken(run, [verdict.response_id for verdict in verdicts]) if run.extracts else {}
+    candidates = [
+        Candidate(verdict, None, known=gone[verdict.response_id])
+        if verdict.response_id in gone
+        else _candidate(verdict, setup)
+        for verdict in verdicts
+    ]
     cached = _cached(run, candidates)
     return [
         Candidate(one.verdict, one.prompt, one.sha256, cached.get((one.sha256, one.verdict.run_index)))
@@ -346,7 +354,7 @@ def candidates_of(run: JudgeRun, verdicts: list[Verdict], setup: Setup) -> list[
     ]
 
 
-def _candidate(verdict: Verdict, setup: Setup) -> Candidate:
+def _candidate(verdict: Verdict, setup: Setup | Extracting) -> Candidate:
     try:
         prompt = prompt_of(verdict, setup)
         return Candidate(verdict, prompt, prompt.sha256)
@@ -367,28 +375,68 @@ def _cached(run: JudgeRun, candidates: Sequence[Candidate]) -> dict[tuple[str, i
         state=State.VALID,
         from_cache=False,
     )
-    return {
+    known = {
         (verdict.input_sha256, verdict.run_index): Outcome(
-            reading=Reading(label=verdict.label),
+            reading=_read_again(run, verdict),
             raw_output=verdict.raw_output,
             resolved_model=verdict.resolved_model,
             effective_parameters=verdict.effective_parameters,
         )
         for verdict in found.order_by("pk")
     }
+    return {request: outcome for request, outcome in known.items() if outcome.reading.label}
+
+
+def _read_again(run: JudgeRun, verdict: Verdict) -> Reading:
+    """An extraction needs the claims as well: without a label where they were too long to be kept."""
+    if run.extracts:
+        return read_claims(text=verdict.raw_output, finish_reason="stop", refusal=None)
+    return Reading(label=verdict.label)
 
 
 def record(run: JudgeRun, ended: list[Ended]) -> None:
     """Write what came back, each verdict only if it is still ours, what is asked after it, and every call."""
     if not ended:
         return
+    if run.extracts:
+        ended = _as_still_wanted(run, ended)
     ours = let_go([(one.claimed, one.changes) for one in ended])
-    if questions := _conditional_questions(run):
+    if run.extracts:
+        _store_claims(run, [one for one in ended if one.claimed.verdict.pk in ours])
+    elif questions := _conditional_questions(run):
         for one in ended:
             if one.claimed.verdict.pk in ours and one.label:
                 _ask_what_follows(run, one.claimed.verdict, one.label, questions)
     if calls_somebody(run):
         keep_calls(run=run, ended=[(one.claimed, one.exchanges) for one in ended])
+
+
+def _as_still_wanted(run: JudgeRun, ended: list[Ended]) -> list[Ended]:
+    """Claims that came too late are not stored, and their verdict says so; nobody can freeze meanwhile."""
+    gone = overtaken(run, [one.claimed.verdict.response_id for one in ended], hold=True)
+    return [
+        replace(one, came=_too_late(one, gone[one.claimed.verdict.response_id]))
+        if one.label and one.claimed.verdict.response_id in gone
+        else one
+        for one in ended
+    ]
+
+
+def _too_late(one: Ended, why: CallFailed) -> CallFailed:
+    late = Permanent(why.kind, why.detail)
+    late.exchanges = tuple(one.exchanges)
+    return late
+
+
+def _store_claims(run: JudgeRun, ended: list[Ended]) -> None:
+    for one in ended:
+        if isinstance(one.came, Outcome) and one.label:
+            store_extracted(
+                run=run,
+                response=one.claimed.verdict.response,
+                claims=one.came.reading.claims,
+                resolved_model=one.came.resolved_model,
+            )
 
 
 def _conditional_questions(run: JudgeRun) -> list[Question]:
@@ -438,9 +486,10 @@ def work_through(
     Returns how many were worked on. Any number of workers may do this at once; one that is `ending` takes
     no more verdicts.
     """
-    runs = JudgeRun.objects.select_related("judge__evalset", "version", "rubric_version")
+    runs = JudgeRun.every.select_related("judge__evalset", "version", "rubric_version")
     run = runs.prefetch_related("rubric_version__dimensions").get(pk=run_id)
-    if run.state != JudgeRun.State.RUNNING or run.rubric_version is None:
+    asking = asking_of(run)
+    if run.state != JudgeRun.State.RUNNING or asking is None:
         return 0
     if run.judge.kind in computed.KINDS:
         done = computed.compute(run=run)
@@ -456,7 +505,7 @@ def work_through(
                 calls=calls if calls_somebody(run) else RULES_AT_ONCE,
                 ending=ending,
                 ends=None if seconds is None else time.monotonic() + seconds,
-                setup=setup_of(run.judge, run.rubric_version),
+                setup=asking,
             )
             done = turn.work()
     finally:
@@ -494,7 +543,7 @@ def _api_key(judge: Judge) -> str:
 
 def halt(*, run: JudgeRun, reason: JudgeRun.StopReason = JudgeRun.StopReason.ASKED, detail: str = "") -> bool:
     """From here on nothing more is claimed. The first reason stays."""
-    running = JudgeRun.objects.filter(pk=run.pk, state=JudgeRun.State.RUNNING)
+    running = JudgeRun.every.filter(pk=run.pk, state=JudgeRun.State.RUNNING)
     return bool(running.update(state=JudgeRun.State.STOPPED, stop_reason=reason, stop_detail=detail))
 
 
@@ -505,7 +554,7 @@ def finish_run(*, run: JudgeRun) -> bool:
         return False
     with transaction.atomic():
         # Somebody may be resuming the run: look again once the row is ours.
-        unfinished = JudgeRun.objects.select_for_update().exclude(state=JudgeRun.State.COMPLETE)
+        unfinished = JudgeRun.every.select_for_update().exclude(state=JudgeRun.State.COMPLETE)
         locked = unfinished.filter(pk=run.pk).order_by("pk").first()
         if locked is None or left.exists():
             return False
@@ -531,7 +580,7 @@ def bells_for(calls: int) -> int:
 
 def answer_bell(*, run_id: int, ending: Callable[[], bool] = lambda: False) -> None:
     """One worker's turn with a run; rings again when the time is up before the work is."""
-    run = JudgeRun.objects.select_related("judge").filter(pk=run_id, state=JudgeRun.State.RUNNING).first()
+    run = JudgeRun.every.select_related("judge").filter(pk=run_id, state=JudgeRun.State.RUNNING).first()
     if run is None or not due(run).exists():
         return
     calls = min(concurrency_of(run), CALLS_OF_A_TURN)
@@ -543,13 +592,13 @@ def answer_bell(*, run_id: int, ending: Callable[[], bool] = lambda: False) -> N
 def sweep() -> None:
     """Take back expired leases, complete what is done, and ring for every running run with something due."""
     give_back_expired()
-    for run in JudgeRun.objects.filter(state=JudgeRun.State.RUNNING).select_related("judge"):
+    for run in JudgeRun.every.filter(state=JudgeRun.State.RUNNING).select_related("judge"):
         if finish_run(run=run) or stop_without_budget(run):
             continue
         bells = bells_for(min(due(run).count(), concurrency_of(run) - under_way(run)))
         if bells > 0:
             ring(run, bells=bells, expires=30)
-    for run in JudgeRun.objects.filter(state=JudgeRun.State.STOPPED):
+    for run in JudgeRun.every.filter(state=JudgeRun.State.STOPPED):
         finish_run(run=run)
 
 

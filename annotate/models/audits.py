@@ -63,7 +63,9 @@ class ClaimAudit(models.Model):
         NOT_IN_RESPONSE = "not_in_response", _("not in the response")
 
     audited = models.ForeignKey(AuditedResponse, on_delete=models.PROTECT, related_name="claims")
-    claim = models.ForeignKey(Claim, on_delete=models.PROTECT, related_name="audits")
+    # A draft's claim may be corrected or removed later: the mark stays, and so does what was marked.
+    claim = models.ForeignKey(Claim, on_delete=models.SET_NULL, null=True, blank=True, related_name="audits")
+    text = models.TextField()
     mark = models.CharField(max_length=16, choices=Mark.choices)
 
     class Meta:

@@ -8,7 +8,7 @@ from annotate.services.adjudication import (
     revoke,
     split_claim,
 )
-from annotate.services.audit import draw_audit, finish_audited, mark_claim
+from annotate.services.audit import draw_audit, finish_audited, forget_audits, mark_claim
 from annotate.services.imported import record_imported_labels
 from annotate.services.labels import Answered, annotate, flag, propose_split, skip, take_back, unflag
 from annotate.services.opening import Planned, open_round, plan_round
@@ -53,6 +53,7 @@ __all__ = [
     "ensure_grader",
     "finish_audited",
     "flag",
+    "forget_audits",
     "imported_rubric",
     "is_warming_up",
     "latest_rubric",

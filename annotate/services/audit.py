@@ -72,10 +72,22 @@ def mark_claim(*, audited: AuditedResponse, claim: Claim, mark: str) -> ClaimAud
         raise Refused(_("This claim was not extracted from this response."))
     if mark not in ClaimAudit.Mark.values:
         raise Refused(_("%(mark)s is not a mark of the audit.") % {"mark": mark})
+    before = audited.claims.filter(claim=claim).first()
+    if before and before.text != claim.text:
+        raise Refused(
+            _("This claim was corrected after it was marked. The mark stays: it tells how it was extracted.")
+        )
     made, _created = ClaimAudit.objects.update_or_create(
-        audited=audited, claim=claim, defaults={"mark": mark}
+        audited=audited, claim=claim, defaults={"mark": mark, "text": claim.text}
     )
     return made
+
+
+@transaction.atomic
+def forget_audits(*, response: Response) -> None:
+    """The claims of the response are extracted anew: what was marked of the earlier ones is about nothing."""
+    ClaimAudit.objects.filter(audited__response=response).delete()
+    response.audits.filter(done_at__isnull=False).update(missing=None, by=None, done_at=None)
 
 
 @transaction.atomic

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field, replace
 
 from calibration.judges.clients import Answer, CallFailed, Client, Exchange
-from calibration.judges.parsing import AMBIGUOUS, OFF_MENU, UNPARSEABLE, Reading, read_answer
+from calibration.judges.parsing import AMBIGUOUS, OFF_MENU, UNPARSEABLE, Reading
 from calibration.judges.prompts import Prompt
 
 # A refusal or a cut-off answer would come back the same; these may have been a slip.
@@ -63,9 +63,7 @@ def _told(answer: Answer, reading: Reading) -> tuple[Exchange, ...]:
 
 
 def _read(answer: Answer, prompt: Prompt) -> Reading:
-    return read_answer(
-        text=answer.text, finish_reason=answer.finish_reason, refusal=answer.refusal, labels=prompt.labels
-    )
+    return prompt.read(text=answer.text, finish_reason=answer.finish_reason, refusal=answer.refusal)
 
 
 def _sum(numbers) -> int | None:

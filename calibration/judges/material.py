@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from annotate.models import RubricVersion
+from calibration.judges.extracting import extraction_prompt
 from calibration.judges.prompts import (
     BUILT_IN,
     DimensionText,
@@ -14,7 +15,7 @@ from calibration.judges.prompts import (
     build_prompt,
     built_in,
 )
-from calibration.models import Judge, PromptVersion, Verdict
+from calibration.models import Judge, JudgeRun, PromptVersion, Verdict
 from evalsets.models import EvalSet, Passage
 
 
@@ -25,6 +26,18 @@ class Setup:
     rubric: dict[str, DimensionText]
     wording: Wording
     only_cited: bool = False
+
+
+@dataclass(frozen=True)
+class Extracting:
+    """The prompts of an extraction: they need no rubric, and no passages."""
+
+
+def asking_of(run: JudgeRun) -> Setup | Extracting | None:
+    """How the run asks; None for one that asks nothing, whose verdicts were imported."""
+    if run.extracts:
+        return Extracting()
+    return setup_of(run.judge, run.rubric_version) if run.rubric_version else None
 
 
 def setup_of(judge: Judge, rubric_version: RubricVersion) -> Setup:
@@ -60,8 +73,11 @@ def wording_of(evalset: EvalSet, version: str) -> Wording:
     return Wording(version, row.system, row.methods, row.closing)
 
 
-def prompt_of(verdict: Verdict, setup: Setup) -> Prompt:
-    return build_prompt(setup.rubric[verdict.dimension], _target_of(verdict, setup), setup.wording)
+def prompt_of(verdict: Verdict, asking: Setup | Extracting) -> Prompt:
+    if isinstance(asking, Extracting):
+        response = verdict.response
+        return extraction_prompt(question=response.item.question, response=response.text)
+    return build_prompt(asking.rubric[verdict.dimension], _target_of(verdict, asking), asking.wording)
 
 
 def _target_of(verdict: Verdict, setup: Setup) -> Target:

@@ -7,7 +7,9 @@ a code fence around it are put aside. A label is not looked for in prose: "not s
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 PARSER_VERSION = "2"
 
@@ -19,6 +21,7 @@ OFF_MENU = "off_menu"
 
 _THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
+_NAMES: dict[type, str] = {str: "string", list: "list", dict: "object"}
 _BETWEEN_VALUES = re.compile(r"[\s,;]*")
 
 
@@ -27,27 +30,55 @@ class _Twice(ValueError):
 
 
 @dataclass(frozen=True)
+class ReadClaim:
+    """A claim as an extraction gave it, with the words of the response that it goes back to."""
+
+    text: str
+    quote: str
+
+
+@dataclass(frozen=True)
 class Reading:
-    """A label, or a kind of failure with what was wrong; never both."""
+    """A label, or a kind of failure with what was wrong; never both. Of an extraction also the claims."""
 
     label: str = ""
     failure: str = ""
     detail: str = ""
+    claims: tuple[ReadClaim, ...] = ()
+
+
+class Unreadable(Exception):
+    """The answer is none of those that were asked for."""
+
+    def __init__(self, failure: str, detail: str):
+        self.reading = Reading(failure=failure, detail=detail)
+        super().__init__(detail)
 
 
 def read_answer(
     *, text: str | None, finish_reason: str | None, refusal: str | None, labels: tuple[str, ...]
 ) -> Reading:
+    try:
+        value = object_of(text=text, finish_reason=finish_reason, refusal=refusal)
+        check_shape(value, required={"label": str}, optional={"reason": str})
+    except Unreadable as unreadable:
+        return unreadable.reading
+    if value["label"] not in labels:
+        return Reading(failure=OFF_MENU, detail=f"the label {value['label'][:100]!r} was not offered")
+    return Reading(label=value["label"])
+
+
+def object_of(*, text: str | None, finish_reason: str | None, refusal: str | None) -> dict[str, Any]:
     """How the answer ended comes first: a cut-off answer is not bad JSON, and asking again cannot help."""
     if finish_reason == "length":
-        return Reading(failure=TRUNCATED, detail="the answer was cut off at the token limit")
+        raise Unreadable(TRUNCATED, "the answer was cut off at the token limit")
     if finish_reason == "content_filter":
-        return Reading(failure=REFUSED_TO_JUDGE, detail="the provider's content filter stopped the answer")
+        raise Unreadable(REFUSED_TO_JUDGE, "the provider's content filter stopped the answer")
     if refusal:
-        return Reading(failure=REFUSED_TO_JUDGE, detail=refusal)
+        raise Unreadable(REFUSED_TO_JUDGE, refusal)
     if text is None or text.strip() == "":
-        return Reading(failure=UNPARSEABLE, detail="the answer has no text")
-    return _read_text(_unwrapped(text), labels)
+        raise Unreadable(UNPARSEABLE, "the answer has no text")
+    return _decoded(_unwrapped(text))
 
 
 def _unwrapped(text: str) -> str:
@@ -56,34 +87,35 @@ def _unwrapped(text: str) -> str:
     return fenced.group(1) if fenced else text
 
 
-def _read_text(text: str, labels: tuple[str, ...]) -> Reading:
+def _decoded(text: str) -> dict[str, Any]:
     try:
         value = _DECODER.decode(text)
     except _Twice as error:
-        return Reading(failure=AMBIGUOUS, detail=str(error))
+        raise Unreadable(AMBIGUOUS, str(error)) from error
     except (ValueError, RecursionError) as error:
         if _holds_several(text):
-            return Reading(failure=AMBIGUOUS, detail="more than one JSON object")
-        return Reading(failure=UNPARSEABLE, detail=f"not exactly one JSON object: {error}")
-    problem = _problem_of_shape(value)
-    if problem:
-        return Reading(failure=UNPARSEABLE, detail=problem)
-    if value["label"] not in labels:
-        return Reading(failure=OFF_MENU, detail=f"the label {value['label'][:100]!r} was not offered")
-    return Reading(label=value["label"])
-
-
-def _problem_of_shape(value: object) -> str:
+            raise Unreadable(AMBIGUOUS, "more than one JSON object") from error
+        raise Unreadable(UNPARSEABLE, f"not exactly one JSON object: {error}") from error
     if not isinstance(value, dict):
-        return f"a JSON object was asked for, not {type(value).__name__}"
-    if "label" not in value:
-        return "the key 'label' is missing"
-    if not isinstance(value["label"], str):
-        return f"'label' must be a string, not {type(value['label']).__name__}"
-    if not isinstance(value.get("reason", ""), str):
-        return f"'reason' must be a string, not {type(value['reason']).__name__}"
-    unknown = sorted(set(value) - {"label", "reason"})
-    return f"the key {unknown[0][:100]!r} was not asked for" if unknown else ""
+        raise Unreadable(UNPARSEABLE, f"a JSON object was asked for, not {type(value).__name__}")
+    return value
+
+
+def check_shape(
+    value: dict[str, Any], *, required: Mapping[str, type], optional: Mapping[str, type] | None = None
+) -> None:
+    """These keys with values of these types, and no others."""
+    known = {**required, **(optional or {})}
+    for name, kind in known.items():
+        if name not in value:
+            if name in required:
+                raise Unreadable(UNPARSEABLE, f"the key {name!r} is missing")
+        elif not isinstance(value[name], kind):
+            found = type(value[name]).__name__
+            raise Unreadable(UNPARSEABLE, f"{name!r} must be a {_NAMES[kind]}, not {found}")
+    unknown = sorted(set(value) - set(known))
+    if unknown:
+        raise Unreadable(UNPARSEABLE, f"the key {unknown[0][:100]!r} was not asked for")
 
 
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -11,6 +11,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from calibration.judges.parsing import Reading, read_answer
+
+CHARACTERS_OF_A_TOKEN = 4
+TOKENS_OF_AN_ANSWER = 60
 BUILT_IN = "1"  # the version of the wording below; others are rows
 
 SYSTEM = """\
@@ -80,7 +84,7 @@ class Wording:
         """A hash over all wording of ours; the rubric's wording has a hash of its own."""
         ours = [self.system, dict(self.methods), self.closing]
         fixed = [REFERENCE_METHOD, BLOCK, NO_PASSAGES, NOTHING_CITED, _FORGEABLE.pattern, answer_schema(())]
-        return _sha256([self.version, ours, fixed])
+        return sha256_of([self.version, ours, fixed])
 
     def method_of(self, rubric: "DimensionText") -> str:
         return self.methods.get(rubric.name) or self.methods[rubric.target]
@@ -141,8 +145,17 @@ class Prompt:
         return tuple(self.schema["properties"]["label"]["enum"])
 
     @property
+    def answer_tokens(self) -> int:
+        """What an answer may take, before anybody has measured one."""
+        return TOKENS_OF_AN_ANSWER
+
+    @property
     def sha256(self) -> str:
-        return _sha256({"dimension": self.dimension, "messages": self.messages, "schema": self.schema})
+        return sha256_of({"dimension": self.dimension, "messages": self.messages, "schema": self.schema})
+
+    def read(self, *, text: str | None, finish_reason: str | None, refusal: str | None) -> Reading:
+        """What an answer to this says."""
+        return read_answer(text=text, finish_reason=finish_reason, refusal=refusal, labels=self.labels)
 
 
 def build_prompt(rubric: DimensionText, target: Target, wording: Wording | None = None) -> Prompt:
@@ -225,9 +238,9 @@ def _whole(passage: Served) -> str:
 
 
 def _nonce(rubric: DimensionText, target: Target) -> str:
-    return _sha256([rubric.name, [list(pair) for pair in _material(rubric, target)]])[:16]
+    return sha256_of([rubric.name, [list(pair) for pair in _material(rubric, target)]])[:16]
 
 
-def _sha256(value: object) -> str:
+def sha256_of(value: object) -> str:
     canonical = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()

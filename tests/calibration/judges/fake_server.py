@@ -75,7 +75,17 @@ class Handler(BaseHTTPRequestHandler):
         return re.search(r"<one of: (\w+)", body["messages"][0]["content"]).group(1)
 
     def be_good(self, body):
-        self.answer(completion(verdict(self.first_label(body))))
+        self.answer(completion(self.claims(body) or verdict(self.first_label(body))))
+
+    def claims(self, body):
+        """Every sentence of the response as a claim, where claims are asked for; a refusal makes none."""
+        if '"claims"' not in body["messages"][0]["content"]:
+            return ""
+        [text] = re.findall(
+            r'kind="response">\n(.*?)\n</untrusted', body["messages"][1]["content"], re.DOTALL
+        )
+        said = [] if text.startswith("I cannot") else re.findall(r"[^.]+\.", text)
+        return json.dumps({"claims": [{"quote": one.strip(), "text": one.strip()} for one in said]})
 
     def be_unsupporting(self, _body):
         self.answer(completion(verdict("unsupported")))

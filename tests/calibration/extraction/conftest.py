@@ -1,0 +1,62 @@
+import pytest
+
+from evalsets.claims import NewClaim
+from evalsets.models import Response
+from tests.calibration.judges.conftest import freeze, judge, make_version, no_waiting, server
+
+__all__ = ["judge", "no_waiting", "server"]
+
+TEXTS = {
+    1: "The ferry leaves at noon. Dogs travel free.",
+    2: "Bicycles cost two crowns.",
+    3: "I cannot find this in the sources.",
+    4: " \n",
+    5: "It came with a claim.",
+}
+
+
+def make_draft(evalset, texts=TEXTS):
+    """A frozen version with one draft run: the last response came with a claim, the others with none."""
+    version = make_version(evalset, responses=len(texts), systems=0)
+    from evalsets.models import System, SystemRun
+
+    system = System.objects.create(evalset=evalset, fingerprint="1" * 64, name="system 1", family="alpaca")
+    run = SystemRun.objects.create(version=version, system=system, number=1)
+    Response.objects.bulk_create(
+        Response(
+            version=version,
+            run=run,
+            item=item,
+            position=item.position,
+            response_id=f"r{item.position}",
+            text=texts[item.position],
+        )
+        for item in version.items.order_by("position")
+    )
+    return version
+
+
+@pytest.fixture
+def version(evalset):
+    made = make_draft(evalset)
+    last = made.responses.get(response_id="r5")
+    last.claims.create(position=1, claim_id="own", text="It came with a claim.", extra={"meta": {"page": 3}})
+    return made
+
+
+@pytest.fixture
+def run(version):
+    """The draft system run."""
+    return version.runs.get()
+
+
+def claims_of(run):
+    rows = run.responses.order_by("position")
+    return {one.response_id: list(one.claims.values_list("text", flat=True)) for one in rows}
+
+
+def by_hand(text):
+    return NewClaim(text, {"by": "hand", "at": "2026-01-01T00:00:00Z"})
+
+
+__all__ += ["by_hand", "claims_of", "freeze", "make_draft", "run", "version"]
