@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("annotate", "0006_tallies"),
-        ("calibration", "0008_alerts"),
+        ("calibration", "0009_one_page_reports"),
         ("evalsets", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
