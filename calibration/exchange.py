@@ -7,10 +7,10 @@ JSON object that the commands print. A refused one raises ImportRefused and leav
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import BinaryIO
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
@@ -20,7 +20,7 @@ from calibration import services as calibration
 from calibration.models import Verdict
 from evalsets import services as evalsets
 from evalsets.access import LEAD
-from evalsets.importing import Findings, ImportRefused, Limits, Problem, read_labels
+from evalsets.importing import ColumnMap, Findings, ImportRefused, Problem, read_labels
 from evalsets.importing.records import ITEM_FIELDS, LabelRecord
 from evalsets.importing.validate import restored
 from evalsets.labels import LABELS
@@ -41,6 +41,7 @@ def import_evalset(
     with_labels: bool = False,
     freeze: bool = False,
     dry_run: bool = False,
+    mapping: ColumnMap | None = None,
     on_progress=None,
 ) -> dict:
     """Import a file as a new version; `freeze` freezes the version and its system runs at once.
@@ -48,11 +49,10 @@ def import_evalset(
     `person` is who asks and needs the right to; `lead` is made a lead of the eval set by somebody who has the
     machine in hand.
     """
-    evalsets.check_evalset(stream=stream, filename=filename, name=name)
+    source = {"stream": stream, "filename": filename, "mapping": _spoken_of(mapping, with_labels)}
+    evalsets.check_evalset(**source, name=name, on_progress=on_progress)
     with transaction.atomic():
-        imported = evalsets.store_evalset(
-            stream=stream, filename=filename, name=name, person=person, on_progress=on_progress
-        )
+        imported = evalsets.store_evalset(**source, name=name, person=person, on_progress=on_progress)
         labelled = _store_labels(imported, with_labels=with_labels)
         version = imported.version
         if lead is not None:
@@ -81,14 +81,14 @@ def import_responses(
     with_labels: bool = False,
     freeze: bool = False,
     dry_run: bool = False,
+    mapping: ColumnMap | None = None,
     on_progress=None,
 ) -> dict:
     """Add the responses of a file to a frozen version, one draft system run for each system."""
-    evalsets.check_responses(stream=stream, filename=filename, version=version)
+    source = {"stream": stream, "filename": filename, "mapping": _spoken_of(mapping, with_labels)}
+    evalsets.check_responses(**source, version=version, on_progress=on_progress)
     with transaction.atomic():
-        imported = evalsets.store_responses(
-            stream=stream, filename=filename, version=version, on_progress=on_progress
-        )
+        imported = evalsets.store_responses(**source, version=version, on_progress=on_progress)
         labelled = _store_labels(imported, with_labels=with_labels)
         SystemRun.objects.filter(pk__in=[run.pk for run in imported.runs]).update(notices=imported.notices)
         if freeze:
@@ -105,6 +105,13 @@ def import_responses(
         "problems": [],
         "dry_run": dry_run,
     }
+
+
+def _spoken_of(mapping: ColumnMap | None, with_labels: bool) -> ColumnMap | None:
+    """Where labels are asked for and the mapping does not speak of them, each of them is a problem."""
+    if mapping is not None and with_labels and mapping.labels is None:
+        return replace(mapping, labels={})
+    return mapping
 
 
 def _described(version: EvalSetVersion) -> dict:
@@ -173,9 +180,10 @@ def import_labels(
     filename: str,
     version: EvalSetVersion,
     dimension: str | None = None,
+    mapping: ColumnMap | None = None,
     dry_run: bool = False,
 ) -> dict:
-    """Labels of a CSV or JSON Lines file for responses that are there already."""
+    """Labels of a file for responses that are there already."""
     with transaction.atomic():
         version = (
             EvalSetVersion.objects.select_for_update(of=("self",))
@@ -188,7 +196,8 @@ def import_labels(
             filename,
             targets.findings,
             dimension=dimension,
-            limits=Limits(total=settings.IMPORT_MAX_BYTES),
+            mapping=mapping,
+            limits=evalsets.limits(),
         )
         while batch := list(islice(records, AT_ONCE)):
             targets.resolve(batch)

@@ -14,7 +14,15 @@ from django.utils.translation import gettext as _
 
 from evalsets.access import LEAD, has_role
 from evalsets.hashing import item_content, response_content, set_hash
-from evalsets.importing import Findings, Frozen, ImportRefused, Limits, Problem, read_records
+from evalsets.importing import (
+    ColumnMap,
+    Findings,
+    Frozen,
+    ImportRefused,
+    Limits,
+    Problem,
+    read_records,
+)
 from evalsets.importing.ledger import digests_of, packed
 from evalsets.importing.records import LineRecord, ResponseRecord, SystemRecord
 from evalsets.importing.strictjson import NotStrictJSON, refuse_unstorable_text
@@ -54,32 +62,53 @@ class Imported:
 
 
 def import_evalset(
-    *, stream: BinaryIO, filename: str, name: str, person=None, on_progress: Progress | None = None
+    *,
+    stream: BinaryIO,
+    filename: str,
+    name: str,
+    person=None,
+    mapping: ColumnMap | None = None,
+    on_progress: Progress | None = None,
 ) -> Imported:
     """A new eval set, or the next version of the one that has this name; the version is a draft.
 
     The file is checked to its end before anything is written, so that a refused file holds no lock.
     """
-    check_evalset(stream=stream, filename=filename, name=name)
-    return store_evalset(stream=stream, filename=filename, name=name, person=person, on_progress=on_progress)
+    check_evalset(stream=stream, filename=filename, name=name, mapping=mapping)
+    return store_evalset(
+        stream=stream, filename=filename, name=name, person=person, mapping=mapping, on_progress=on_progress
+    )
 
 
-def check_evalset(*, stream: BinaryIO, filename: str, name: str) -> None:
+def check_evalset(
+    *,
+    stream: BinaryIO,
+    filename: str,
+    name: str,
+    mapping: ColumnMap | None = None,
+    on_progress: Progress | None = None,
+) -> None:
     """Read the whole file without touching the database; raises ImportRefused with every problem."""
     _checked_name(name)
-    _check(stream, filename, None)
+    _check(stream, filename, None, mapping, on_progress)
 
 
 @transaction.atomic
 def store_evalset(
-    *, stream: BinaryIO, filename: str, name: str, person=None, on_progress: Progress | None = None
+    *,
+    stream: BinaryIO,
+    filename: str,
+    name: str,
+    person=None,
+    mapping: ColumnMap | None = None,
+    on_progress: Progress | None = None,
 ) -> Imported:
     """The second half of `import_evalset`; what the file says is checked again while it is written."""
     evalset = _evalset_named(_checked_name(name), person)
     version = EvalSetVersion.objects.create(
         evalset=evalset, number=_next_number(evalset), source_name=filename[-255:], created_by=person
     )
-    return _Writer(version, filename).write(stream, on_progress)
+    return _Writer(version, filename, mapping=mapping).write(stream, on_progress)
 
 
 def import_responses(
@@ -87,19 +116,29 @@ def import_responses(
     stream: BinaryIO,
     filename: str,
     version: EvalSetVersion,
+    mapping: ColumnMap | None = None,
     on_progress: Progress | None = None,
 ) -> Imported:
     """More responses to the items of a frozen version, as draft system runs."""
-    check_responses(stream=stream, filename=filename, version=version)
-    return store_responses(stream=stream, filename=filename, version=version, on_progress=on_progress)
+    check_responses(stream=stream, filename=filename, version=version, mapping=mapping)
+    return store_responses(
+        stream=stream, filename=filename, version=version, mapping=mapping, on_progress=on_progress
+    )
 
 
-def check_responses(*, stream: BinaryIO, filename: str, version: EvalSetVersion) -> None:
+def check_responses(
+    *,
+    stream: BinaryIO,
+    filename: str,
+    version: EvalSetVersion,
+    mapping: ColumnMap | None = None,
+    on_progress: Progress | None = None,
+) -> None:
     """Read the whole file against the version as it is; raises ImportRefused with every problem."""
     if not version.is_frozen:
         message = f"{version} is a draft: freeze it first, then responses can be added to it"
         raise ImportRefused([Problem(None, "", message)])
-    _check(stream, filename, frozen_content(version))
+    _check(stream, filename, frozen_content(version), mapping, on_progress)
 
 
 @transaction.atomic
@@ -108,13 +147,14 @@ def store_responses(
     stream: BinaryIO,
     filename: str,
     version: EvalSetVersion,
+    mapping: ColumnMap | None = None,
     on_progress: Progress | None = None,
 ) -> Imported:
     """The second half of `import_responses`; the version is locked and checked against again."""
     locked = (
         EvalSetVersion.objects.select_for_update(of=("self",)).select_related("evalset").get(pk=version.pk)
     )
-    return _Writer(locked, filename, frozen_content(locked)).write(stream, on_progress)
+    return _Writer(locked, filename, frozen_content(locked), mapping).write(stream, on_progress)
 
 
 def frozen_content(version: EvalSetVersion) -> Frozen:
@@ -123,14 +163,23 @@ def frozen_content(version: EvalSetVersion) -> Frozen:
     return Frozen(items, set(version.responses.values_list("response_id", flat=True).iterator()))
 
 
-def _check(stream: BinaryIO, filename: str, frozen: Frozen | None) -> None:
+def _check(
+    stream: BinaryIO,
+    filename: str,
+    frozen: Frozen | None,
+    mapping: ColumnMap | None,
+    on_progress: Progress | None,
+) -> None:
     findings = Findings()
-    for _record in read_records(stream, filename, findings, limits=_limits(), frozen=frozen):
-        pass
+    records = read_records(stream, filename, findings, limits=limits(), frozen=frozen, mapping=mapping)
+    for number, (record, _is_new) in enumerate(records):
+        if on_progress and number % LINES_AT_ONCE == 0:
+            on_progress(record.line)
     findings.raise_if_refused()
 
 
-def _limits() -> Limits:
+def limits() -> Limits:
+    """How much of a file may be unpacked, by the settings."""
     return Limits(total=settings.IMPORT_MAX_BYTES)
 
 
@@ -209,8 +258,14 @@ def _next_number(evalset: EvalSet) -> int:
 class _Writer:
     """Writes checked lines in batches that are bounded in lines and in characters."""
 
-    def __init__(self, version: EvalSetVersion, filename: str, frozen: Frozen | None = None):
-        self.version, self.filename, self.frozen = version, filename, frozen
+    def __init__(
+        self,
+        version: EvalSetVersion,
+        filename: str,
+        frozen: Frozen | None = None,
+        mapping: ColumnMap | None = None,
+    ):
+        self.version, self.filename, self.frozen, self.mapping = version, filename, frozen, mapping
         self.findings = Findings()
         self.runs: dict[tuple[str, int], SystemRun] = {}
         self.item_pks: dict[str, int] = {}
@@ -222,7 +277,14 @@ class _Writer:
         self.counts = {"items": 0, "responses": 0, "passages": 0, "claims": 0}
 
     def write(self, stream: BinaryIO, on_progress: Progress | None) -> Imported:
-        records = read_records(stream, self.filename, self.findings, limits=_limits(), frozen=self.frozen)
+        records = read_records(
+            stream,
+            self.filename,
+            self.findings,
+            limits=limits(),
+            frozen=self.frozen,
+            mapping=self.mapping,
+        )
         for batch in _batches(records):
             self._items([record for record, is_new in batch if is_new])
             self._responses([record for record, _is_new in batch if record.response])

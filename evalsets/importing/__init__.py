@@ -7,11 +7,22 @@ from evalsets.importing import csvfile, jsonl
 from evalsets.importing.findings import Findings, ImportRefused, Problem, UnreadableFile
 from evalsets.importing.labelfile import label_records
 from evalsets.importing.ledger import Frozen, checked
+from evalsets.importing.mapped import mapped_labels, mapped_rows
+from evalsets.importing.mapping import ColumnMap
 from evalsets.importing.reading import USUAL_LIMITS, Limits, first_character
 from evalsets.importing.records import LabelRecord, LineRecord
 from evalsets.importing.validate import KNOWN_FIELDS
 
-__all__ = ["Findings", "Frozen", "ImportRefused", "Limits", "Problem", "read_labels", "read_records"]
+__all__ = [
+    "ColumnMap",
+    "Findings",
+    "Frozen",
+    "ImportRefused",
+    "Limits",
+    "Problem",
+    "read_labels",
+    "read_records",
+]
 
 _JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 
@@ -23,6 +34,7 @@ def read_records(
     *,
     limits: Limits = USUAL_LIMITS,
     frozen: Frozen | None = None,
+    mapping: ColumnMap | None = None,
 ) -> Iterator[tuple[LineRecord, bool]]:
     """The good lines of an eval set file or, where `frozen` is given, of a file of responses.
 
@@ -38,6 +50,8 @@ def read_records(
         How much may be unpacked.
     frozen : Frozen, optional
         The items and response ids of the version that the responses go to.
+    mapping : ColumnMap, optional
+        How to read a file in another shape; without it the file is a native one.
 
     Yields
     ------
@@ -45,7 +59,10 @@ def read_records(
         The record, and whether it brings an item that was not there before. Lines with problems are left out.
     """
     try:
-        if _is_csv(stream, filename, limits):
+        if mapping is not None:
+            known = frozen is not None
+            rows = mapped_rows(stream, filename, findings, mapping, items_known=known, limits=limits)
+        elif _is_csv(stream, filename, limits):
             rows = _refuse_other_columns(csvfile.rows(stream, findings, KNOWN_FIELDS, limits), frozen)
         else:
             rows = jsonl.rows(stream, findings, limits)
@@ -61,9 +78,13 @@ def read_labels(
     *,
     dimension: str | None = None,
     limits: Limits = USUAL_LIMITS,
+    mapping: ColumnMap | None = None,
 ) -> Iterator[LabelRecord]:
     """The labels of a label file; parameters as `read_records` and `label_records`."""
     try:
+        if mapping is not None:
+            yield from mapped_labels(stream, filename, findings, mapping, limits=limits)
+            return
         is_csv = _is_csv(stream, filename, limits)
         yield from label_records(stream, findings, is_csv=is_csv, dimension=dimension, limits=limits)
     except UnreadableFile as error:

@@ -39,7 +39,12 @@ class _Lines:
 
 
 def cells(
-    stream: BinaryIO, findings: Findings, known: Iterable[str], limits: Limits = USUAL_LIMITS
+    stream: BinaryIO,
+    findings: Findings,
+    known: Iterable[str],
+    limits: Limits = USUAL_LIMITS,
+    *,
+    nameless: bool = False,
 ) -> Iterator[Row]:
     """The rows of a CSV file as text cells by column name.
 
@@ -50,9 +55,11 @@ def cells(
     findings : Findings
         Gets a problem for each row whose number of cells differs from the header's.
     known : iterable of str
-        The column names looked for.
+        The column names looked for; of separators that find as many, the one with more columns counts.
     limits : Limits
         One row counts as one line.
+    nameless : bool
+        Call a column without a name by its number, instead of refusing it (tables written with their index).
 
     Yields
     ------
@@ -86,7 +93,7 @@ def cells(
         except csv.Error as error:
             raise UnreadableFile.at(start, f"not CSV: {error} (is a quote missing or not doubled?)") from None
         if header is None:
-            header = _checked_header(row, start)
+            header = _checked_header(_numbered(row) if nameless else row, start)
         elif not any(row):
             blank_rows += bool(row)
         elif len(row) != len(header):
@@ -107,10 +114,15 @@ def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
 
 
 def _delimiter_of(header: str, known: set[str]) -> str:
-    def columns_found(delimiter: str) -> int:
-        return len({name.strip().strip('"') for name in header.split(delimiter)} & known)
+    def columns_found(delimiter: str) -> tuple[int, int]:
+        names = {name.strip().strip('"') for name in header.split(delimiter)}
+        return len(names & known), len(names)
 
     return max(DELIMITERS, key=columns_found)
+
+
+def _numbered(row: list[str]) -> list[str]:
+    return [name if name.strip() else f"column {number}" for number, name in enumerate(row, 1)]
 
 
 def _checked_header(row: list[str], line: int) -> list[str]:
@@ -150,14 +162,19 @@ def rows(
     Parameters, errors and what is yielded: as `cells`. A cell that cannot be read is a problem with line and
     column, and its row is left out.
     """
-    for row in cells(stream, findings, known, limits):
+    yield from typed(cells(stream, findings, known, limits), findings)
+
+
+def typed(rows: Iterable[Row], findings: Findings) -> Iterator[Row]:
+    """Rows of cells with the types of the JSON Lines fields; see `rows`."""
+    for row in rows:
         fields: dict[str, object] = {}
         readable = True
         for column, cell in row.fields.items():
             if cell == "" and column not in _KEPT_EMPTY:
                 continue
             try:
-                fields[column] = _value(column, cell)
+                fields[column] = _value(column, cell) if isinstance(cell, str) else cell
             except NotStrictJSON as error:
                 readable = False
                 where = f"{column}: {error.where}" if error.where else column

@@ -76,7 +76,7 @@ def raw_lines(stream: BinaryIO, limits: Limits = USUAL_LIMITS) -> Iterator[RawLi
         total += len(chunk)
         if total > limits.total:
             raise UnreadableFile.at(
-                number + 1, f"the file has more than {_megabytes(limits.total)} unpacked, which is the limit"
+                number + 1, f"the file has more than {megabytes(limits.total)} unpacked, which is the limit"
             )
         *complete, rest = chunk.split(b"\n")
         for piece in complete:
@@ -144,12 +144,12 @@ def _refuse_long_line(content: bytearray, number: int, limits: Limits) -> None:
     if len(content) > limits.line:
         raise UnreadableFile.at(
             number,
-            f"the line has more than {_megabytes(limits.line)} unpacked, which is the limit",
+            f"the line has more than {megabytes(limits.line)} unpacked, which is the limit",
             bytes(content[:400]).decode("utf-8", "replace"),
         )
 
 
-def _megabytes(size: int) -> str:
+def megabytes(size: int) -> str:
     return f"{size // MEGABYTE} MB" if size >= MEGABYTE else f"{size} bytes"
 
 

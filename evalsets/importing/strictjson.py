@@ -61,7 +61,7 @@ def parse(text: str, *, nul_allowed: re.Pattern | None = None) -> object:
     except ValueError as error:  # a whole number of thousands of digits
         raise NotStrictJSON(f"a number cannot be read: {error}") from None
     if text.count("[") + text.count("{") > MAX_DEPTH or "\\u" in text or not finite:
-        _refuse_unstorable(value, nul_allowed)
+        refuse_unstorable(value, nul_allowed)
     return value
 
 
@@ -108,7 +108,8 @@ def _finite(digits: str) -> float:
 _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite)
 
 
-def _refuse_unstorable(value: object, nul_allowed: re.Pattern | None) -> None:
+def refuse_unstorable(value: object, nul_allowed: re.Pattern | None = None) -> None:
+    """Refuse what neither database can store, wherever in a value it is; parameters and errors as `parse`."""
     stack: list[tuple[str, object, int]] = [("", value, 1)]
     while stack:
         where, found, depth = stack.pop()

@@ -4,7 +4,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
 from calibration import exchange
-from calibration.management.exchanging import ExchangeCommand, opened
+from calibration.management.exchanging import ExchangeCommand, mapping_asked_for, opened
 
 
 class Command(ExchangeCommand):
@@ -21,7 +21,7 @@ class Command(ExchangeCommand):
         parser.add_argument("--lead", metavar="USERNAME", help="make this person lead of the eval set")
         parser.add_argument("--freeze", action="store_true", help="freeze the version and its system runs")
 
-    def exchange(self, *, file, name, lead, with_labels, freeze, dry_run, **_rest):
+    def exchange(self, *, file, name, lead, with_labels, freeze, dry_run, **rest):
         with opened(file) as stream:
             return exchange.import_evalset(
                 stream=stream,
@@ -30,6 +30,7 @@ class Command(ExchangeCommand):
                 lead=_person(lead) if lead else None,
                 with_labels=with_labels,
                 freeze=freeze,
+                mapping=mapping_asked_for(file=file, **rest),
                 dry_run=dry_run,
             )
 

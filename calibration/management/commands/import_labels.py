@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from calibration import exchange
-from calibration.management.exchanging import ExchangeCommand, opened
+from calibration.management.exchanging import ExchangeCommand, mapping_asked_for, opened
 from calibration.management.reporting import version_named
 from evalsets.labels import LABELS
 
@@ -16,9 +16,14 @@ class Command(ExchangeCommand):
         parser.add_argument("--into", required=True, metavar="SLUG@VERSION")
         parser.add_argument("--dimension", choices=list(LABELS), help="what all labels of the file are about")
 
-    def exchange(self, *, file, into, dimension, dry_run, **_rest):
+    def exchange(self, *, file, into, dimension, dry_run, **rest):
         version = version_named(into)
         with opened(file) as stream:
             return exchange.import_labels(
-                stream=stream, filename=Path(file).name, version=version, dimension=dimension, dry_run=dry_run
+                stream=stream,
+                filename=Path(file).name,
+                version=version,
+                dimension=dimension,
+                mapping=mapping_asked_for(file=file, **rest),
+                dry_run=dry_run,
             )

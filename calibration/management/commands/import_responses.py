@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from calibration import exchange
-from calibration.management.exchanging import ExchangeCommand, opened
+from calibration.management.exchanging import ExchangeCommand, mapping_asked_for, opened
 from calibration.management.reporting import version_named
 
 
@@ -18,7 +18,7 @@ class Command(ExchangeCommand):
         )
         parser.add_argument("--freeze", action="store_true", help="freeze the new system runs at once")
 
-    def exchange(self, *, file, into, with_labels, freeze, dry_run, **_rest):
+    def exchange(self, *, file, into, with_labels, freeze, dry_run, **rest):
         version = version_named(into)
         with opened(file) as stream:
             return exchange.import_responses(
@@ -27,5 +27,6 @@ class Command(ExchangeCommand):
                 version=version,
                 with_labels=with_labels,
                 freeze=freeze,
+                mapping=mapping_asked_for(file=file, **rest),
                 dry_run=dry_run,
             )

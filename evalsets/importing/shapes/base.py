@@ -1,0 +1,90 @@
+"""What a shape is: another tool's record, laid flat so that its columns can be mapped onto ours."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+HUMAN, JUDGE = "human", "judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One label that a record holds: who gave it, to which question, in the tool's own words.
+
+    Attributes
+    ----------
+    question : str
+        What the tool calls the question, score, metric or assertion.
+    value : object
+        The label as it stood there; a list where the tool let several be chosen.
+    kind : str
+        `HUMAN` or `JUDGE`.
+    name : str
+        The grader or judge; empty where the tool does not say.
+    """
+
+    question: str
+    value: object
+    kind: str = HUMAN
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """A record with its values by column name, and what was said of it."""
+
+    columns: dict[str, object]
+    said: list[Said] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One tool's export.
+
+    Attributes
+    ----------
+    name : str
+        What `--format` calls it.
+    title : str
+        For people.
+    recognise : callable
+        Whether a record (its first one) looks like this tool's.
+    flatten : callable
+        The record's columns and labels.
+    suggest : mapping
+        Column to field, where the general rule of names would guess wrong or not at all.
+    points_at : mapping
+        In a file of labels: the column that names the response, item or claim.
+    cannot_carry : tuple of str
+        What this product keeps and the shape has no place for.
+    lists : tuple of tuple of str
+        Where the records are inside one JSON document, as keys from the outside in.
+    """
+
+    name: str
+    title: str
+    recognise: Callable[[Mapping[str, object]], bool]
+    flatten: Callable[[Mapping[str, object]], Flat]
+    suggest: Mapping[str, str] = field(default_factory=dict)
+    points_at: Mapping[str, str] = field(default_factory=dict)
+    cannot_carry: tuple[str, ...] = ()
+    lists: tuple[tuple[str, ...], ...] = ()
+
+
+def spread(value: object, prefix: str) -> dict[str, object]:
+    """The parts of an object as `prefix.key` columns, and those of objects in it; anything else as it is."""
+    if not isinstance(value, Mapping):
+        return {prefix: value}
+    parts: dict[str, object] = {}
+    for key, part in value.items():
+        parts |= spread(part, f"{prefix}.{key}" if prefix else str(key))
+    return parts
+
+
+def each(value: object) -> list[Mapping[str, object]]:
+    """The objects of a list; nothing where it is no list."""
+    return [part for part in value if isinstance(part, Mapping)] if isinstance(value, list) else []
+
+
+def text_of(value: object) -> str:
+    """A name or id as text; empty where there is none."""
+    return "" if value is None or isinstance(value, bool | list | dict) else str(value)
