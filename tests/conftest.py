@@ -1,10 +1,15 @@
 """Fixtures that every test may use; the servers behind some of them are in tests/services.py."""
 
 import os
+import sqlite3
+from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.db import connection
 from django.db.backends.sqlite3.base import DatabaseOperations
 from django.test import TransactionTestCase
 
@@ -41,6 +46,46 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     wanted = [item for item in items if _uses_database(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(wanted)])
     items[:] = wanted
+
+
+# All migrations take long. The file that they make on SQLite is kept for the next run, until one of them changes
+
+
+@pytest.fixture(scope="session")
+def _migrated(pytestconfig: pytest.Config) -> Path:
+    root = Path(settings.BASE_DIR)
+    made_of = [*sorted(root.glob("*/migrations/*.py")), root / "requirements.lock"]
+    digest = sha256(b"".join(path.read_bytes() for path in made_of)).hexdigest()
+    return pytestconfig.cache.mkdir("migrated") / f"{digest[:16]}.sqlite3"
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(django_db_modify_db_settings: None, _migrated: Path) -> bool:
+    if connection.vendor != "sqlite":
+        return False
+    if _migrated.exists():
+        _copy_sqlite(_migrated, Path(connection.settings_dict["TEST"]["NAME"]))
+    return True
+
+
+@pytest.fixture(scope="session")
+def django_db_createdb() -> bool:
+    return False
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, _migrated: Path) -> None:
+    if connection.vendor == "sqlite" and not _migrated.exists():
+        unfinished = _migrated.with_suffix(f".{os.getpid()}")
+        _copy_sqlite(Path(connection.settings_dict["TEST"]["NAME"]), unfinished)
+        for outdated in _migrated.parent.glob("*.sqlite3"):
+            outdated.unlink(missing_ok=True)
+        unfinished.rename(_migrated)
+
+
+def _copy_sqlite(source: Path, target: Path) -> None:
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+        old.backup(new)
 
 
 # SQLite empties tables by DELETE, which the triggers on frozen and append-only rows rightly refuse
