@@ -7,7 +7,8 @@ style sheet recognises them and puts the theme's own in their place.
 import csv
 import io
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from calibration.levers import Sweep
 from evalsets.inert import inert
 
 INK, SOFT, LINE = "#1d1f23", "#596070", "#e0dcd2"
@@ -38,21 +40,45 @@ def ladder(rows: Iterable[dict[str, Any]], *, bar: float | None) -> dict[str, An
 
     Each row has `name`, `kind` (people, label or judge) and the number object `kappa`.
     """
-    values = [
+    values = _interval_values(rows, "kappa")
+    lows = [value["low"] if value["low"] is not None else value["value"] for value in values]
+    start = min([0.0, *(round(low - 0.1, 1) for low in lows)])
+    x = {
+        "type": "quantitative",
+        "scale": {"domain": [start, 1.0], "nice": False},
+        "title": "kappa",
+        "axis": {"values": _ticks(start)},
+    }
+    return _intervals(values, x, bar)
+
+
+def share_ladder(rows: Iterable[dict[str, Any]], *, title: str) -> dict[str, Any]:
+    """Shares of one kind in one unit, one row each with its interval: `name`, `kind` and `share`."""
+    values = _interval_values(rows, "share")
+    scale = {"domain": [0, _upper(value[key] for value in values for key in ("high", "value"))]}
+    axis = {"format": ".0%", "grid": True, "gridColor": LINE, "tickCount": 5}
+    return _intervals(values, {"type": "quantitative", "scale": scale, "title": title, "axis": axis}, None)
+
+
+def _upper(values: Iterable[float | None]) -> float:
+    """The end of an axis of shares: the next tenth above everything on it."""
+    highest = max((value for value in values if value is not None), default=1.0)
+    return min(1.0, max(1, math.ceil(highest * 10 - 1e-9)) / 10)
+
+
+def _interval_values(rows: Iterable[dict[str, Any]], field: str) -> list[dict[str, Any]]:
+    return [
         {
             "name": row["name"],
             "kind": row["kind"],
-            "value": row["kappa"]["value"],
-            "low": row["kappa"]["low"],
-            "high": row["kappa"]["high"],
+            **{key: row[field][key] for key in ("value", "low", "high")},
         }
         for row in rows
-        if row["kappa"]["value"] is not None
+        if row[field]["value"] is not None
     ]
-    lows = [value["low"] if value["low"] is not None else value["value"] for value in values]
-    start = min([0.0, *(round(low - 0.1, 1) for low in lows)])
-    scale = {"domain": [start, 1.0], "nice": False}
-    x = {"type": "quantitative", "scale": scale, "title": "kappa", "axis": {"values": _ticks(start)}}
+
+
+def _intervals(values: list[dict[str, Any]], x: dict[str, Any], bar: float | None) -> dict[str, Any]:
     layers: list[dict[str, Any]] = []
     if bar is not None:
         layers.append(
@@ -91,23 +117,27 @@ def _ticks(start: float) -> list[float]:
     return [round(first + 0.2 * step, 1) for step in range(round((1 - first) / 0.2) + 1)]
 
 
-def pair_plot(systems: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Over-answering against over-refusal, one point a system with both intervals; better is lower left."""
-    values = [
-        {
-            "system": entry["system"],
-            **{
-                f"answering_{key}": entry["abstention"]["over_answering"][key]
-                for key in ("value", "low", "high")
-            },
-            **{
-                f"refusal_{key}": entry["abstention"]["over_refusal"][key] for key in ("value", "low", "high")
-            },
-        }
-        for entry in systems
-        if is_pair(entry)
-    ]
-    scale = {"domain": [0, 1]}
+NAMED = 8  # more systems than these get a number in the plot instead of their name
+
+
+def pair_plot(systems: Iterable[dict[str, Any]], sweeps: Iterable[Sweep] = ()) -> dict[str, Any]:
+    """Over-answering against over-refusal, one point a system with both intervals; better is lower left.
+
+    Systems that differ in one setting alone are connected in the order of its values.
+    """
+    values = _pair_values(list(systems))
+    place = {value["system"]: value for value in values}
+    for value in values:
+        value["mark"] = str(value["number"]) if len(values) > NAMED else value["system"]
+    steps = []
+    for line, sweep in enumerate(sweeps):
+        for order, (system, setting) in enumerate(sweep.steps):
+            if system in place:
+                steps.append({**place[system], "line": line, "order": order})
+                if len(values) <= NAMED:
+                    place[system]["mark"] = f"{sweep.lever} {setting}"
+    end = _upper(value[key] for value in values for key in ("answering_high", "refusal_high"))
+    scale = {"domain": [0, end], "nice": False}
     percent = {"format": ".0%", "grid": True, "gridColor": LINE, "tickCount": 5}
     x = {"type": "quantitative", "scale": scale, "axis": percent, "title": _("over-answering")}
     y = {"type": "quantitative", "scale": scale, "axis": percent, "title": _("over-refusal")}
@@ -115,6 +145,15 @@ def pair_plot(systems: Iterable[dict[str, Any]]) -> dict[str, Any]:
     rule = {"type": "rule", "strokeWidth": 1.5, "color": SOFT}
     spec = _chart(values, 300)
     spec["height"] = 300
+    trade = {
+        "data": {"values": steps},
+        "mark": {"type": "line", "color": JUDGE, "strokeWidth": 1.5},
+        "encoding": {
+            **middle,
+            "detail": {"field": "line", "type": "nominal"},
+            "order": {"field": "order", "type": "quantitative"},
+        },
+    }
     spec["layer"] = [
         {
             "mark": rule,
@@ -124,6 +163,7 @@ def pair_plot(systems: Iterable[dict[str, Any]]) -> dict[str, Any]:
             "mark": rule,
             "encoding": {**middle, "y": {**y, "field": "refusal_low"}, "y2": {"field": "refusal_high"}},
         },
+        *([trade] if steps else []),
         {"mark": {"type": "circle", "size": 90, "opacity": 1, "color": JUDGE}, "encoding": middle},
         {
             "mark": {
@@ -135,10 +175,87 @@ def pair_plot(systems: Iterable[dict[str, Any]]) -> dict[str, Any]:
                 "fontSize": 12,
                 "limit": 180,
             },
-            "encoding": {**middle, "text": {"field": "system"}},
+            "encoding": {**middle, "text": {"field": "mark"}},
         },
     ]
     return spec
+
+
+def _pair_values(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The systems that have both halves; the number is that of the row in the table beside the plot."""
+    halves = {"answering": "over_answering", "refusal": "over_refusal"}
+    return [
+        {"system": entry["system"], "number": number}
+        | {
+            f"{half}_{key}": entry["abstention"][rate][key]
+            for half, rate in halves.items()
+            for key in ("value", "low", "high")
+        }
+        for number, entry in enumerate(systems, 1)
+        if is_pair(entry)
+    ]
+
+
+def pair_csv(systems: Iterable[dict[str, Any]], settings: Mapping[str, str]) -> str:
+    """Both rates of every system, its settings beside them; a withheld one has no numbers."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    parts = ("value", "low", "high", "numerator", "denominator")
+    rates = ("over_answering", "over_refusal")
+    writer.writerow(["system", "settings", *(f"{rate}_{part}" for rate in rates for part in parts)])
+    for entry in systems:
+        abstention = entry.get("abstention", {})
+        cells = [abstention.get(rate, {}).get(part, "") for rate in rates for part in parts]
+        writer.writerow([inert(entry["system"]), inert(settings.get(entry["system"], "")), *cells])
+    return out.getvalue()
+
+
+def share_rows(groups: Iterable[dict[str, Any]], rate: str) -> list[dict[str, Any]]:
+    """Rows for `share_ladder`: one rate of every group that has it."""
+    return [
+        {"name": f"{group['name']}: {group['value']}", "kind": "people", "share": number, "n": number["n"]}
+        for group in groups
+        if (number := rate_of(group, rate)) is not None and number.get("value") is not None
+    ]
+
+
+def people_rows(compared: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows for `share_ladder`: of each system what people say, and under it what the judge says."""
+    rows = []
+    for entry in compared:
+        for kind, words in (("people", _("people")), ("judge", _("judge"))):
+            rows.append({"name": f"{entry['system']} · {words}", "kind": kind, "share": entry[kind]})
+    return rows
+
+
+def rate_of(figures: dict[str, Any], rate: str) -> dict[str, Any] | None:
+    """A rate by its name, wherever it stands: of claims, or within abstention; None where it is withheld."""
+    abstention = figures.get("abstention") or {}
+    found = figures.get(rate) if rate in figures else abstention.get(rate)
+    return found if found and "withheld" not in found else None
+
+
+def shares_described(rows: Iterable[dict[str, Any]]) -> str:
+    """The shares in words, for those who do not see the picture."""
+    return "; ".join(
+        f"{row['name']} {row['share']['value']:.1%}"
+        + ("" if row["share"]["low"] is None else f", {row['share']['low']:.1%} – {row['share']['high']:.1%}")
+        for row in rows
+        if row["share"]["value"] is not None
+    )
+
+
+def share_csv(rows: Iterable[dict[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out)
+    parts = ("value", "low", "high", "numerator", "denominator", "n", "clusters")
+    writer.writerow(["name", "rate", "unit", *parts, "undefined"])
+    for row in rows:
+        share = row["share"]
+        cells = [share.get(part, "") for part in parts]
+        undefined = share.get("undefined", "")
+        writer.writerow([inert(row["name"]), inert(share["label"]), share["unit"], *cells, undefined])
+    return out.getvalue()
 
 
 def heat_map(confusion: dict[str, Any]) -> dict[str, Any]:

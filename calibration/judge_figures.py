@@ -6,6 +6,7 @@ A figure of several dimensions is shown only where each of them may be shown, an
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from calibration.figures import rate_of
 from calibration.measures import Figures
 from calibration.models import Judge, JudgeRun
 from calibration.optional import TOGETHER
@@ -108,3 +109,19 @@ def _withheld(name: str, needs: Iterable[str], standings: Mapping[str, Standing]
     blocking = [standings[need] for need in needs if not standings[need].trusted]
     reason = (blocking or [standings[need] for need in needs])[0]
     return {"name": name, "dimensions": list(needs), **reason.withheld()}
+
+
+RATES_BESIDE = ("hallucination", "over_answering", "over_refusal")
+
+
+def beside_people(figures: Figures, people: Figures) -> dict[str, list[Figures]]:
+    """Rate by rate, of each system that is shown: what the judge says, and what people's gold says."""
+    of_people = {entry["system"]: entry for entry in people["per_system"]}
+    found: dict[str, list[Figures]] = {}
+    for rate in RATES_BESIDE:
+        for entry in figures.get("per_system", ()):
+            by_judge, by_people = (rate_of(of, rate) for of in (entry, of_people.get(entry["system"], {})))
+            if by_judge and by_people and None not in (by_judge["value"], by_people["value"]):
+                row = {"system": entry["system"], "judge": by_judge, "people": by_people}
+                found.setdefault(rate, []).append(row)
+    return found

@@ -8,10 +8,12 @@ import numpy as np
 from django.db.models import Q
 
 from annotate.models import Grader, Round
+from calibration.extraction import runs_graded
+from calibration.levers import Setting
 from calibration.measures import Companions, Figures, rates_of
 from calibration.models import JudgeRun
 from calibration.optional import Figure, Said, Sources, figures_for, informative_of, of_items, of_runs
-from calibration.pairing import dimensions_of, judge_column, table_of, targets_of
+from calibration.pairing import dimensions_of, judge_column, run_names, table_of, targets_of
 from calibration.table import Column, Ints, Table, Targets, nobody
 from evalsets.labels import LABELS
 from evalsets.models import Claim, EvalSetVersion, Passage, Response, SystemRun
@@ -119,6 +121,18 @@ def with_response_ids(figures: Figures) -> Figures:
         if "review_queue" in part:
             part["review_queue"] = [names[pk] for pk in part["review_queue"]]
     return figures
+
+
+def settings_of(version: EvalSetVersion, round: Round | None, figures: Figures) -> dict[str, Setting]:
+    """Of each system in the figures what it was made with, by the name it has there."""
+    runs = runs_graded(version, round)
+    if "judge_run" in figures:
+        judge_run = JudgeRun.objects.get(version=version, number=figures["judge_run"])
+        runs = list(judge_run.system_runs.select_related("system").order_by("number"))
+    return {
+        name: Setting(run.system.model or "", run.system.provider, run.system.settings)
+        for run, name in zip(runs, run_names(runs).values(), strict=True)
+    }
 
 
 def review_responses(version: EvalSetVersion, figures: Figures) -> list[Response]:

@@ -94,9 +94,19 @@ class RatesForm(ScopeForm):
     def source(self) -> str:
         return self.cleaned_data["source"] or "gold"
 
+    @property
+    def by_judge(self) -> bool:
+        return self.source.startswith("judge:")
+
+    def query(self) -> dict[str, str | int]:
+        """What was asked for, to be asked for again by a picture."""
+        round = self.chosen_round
+        asked: dict[str, str | int] = {"source": self.source, "unit": self.unit}
+        return asked | {"round": round.number} if round else asked
+
     def command(self, name: str) -> str:
         """The management command that gives the same figures."""
         parts = [name, str(self.version), "--source", shlex.quote(self.source), "--unit", self.unit]
-        if not self.source.startswith("judge:") and self.chosen_round:
+        if not self.by_judge and self.chosen_round:
             parts += ["--round", str(self.chosen_round.number)]
         return " ".join([*parts, "--json"])

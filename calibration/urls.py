@@ -64,6 +64,7 @@ urlpatterns = [
     path(f"{REPORT}/<int:report>/kappa.<slug:kind>", report.kappa_chart, name="kappa_chart"),
     path(f"{VERSION}/audit/result/", audit.extraction, name="extraction"),
     path(f"{VERSION}/rates/", rates.rates, name="rates"),
+    path(f"{VERSION}/rates/<slug:picture>.<slug:kind>", rates.rates_chart, name="rates_chart"),
     path(f"{VERSION}/summaries/", summary.summaries, name="summaries"),
     path(f"{VERSION}/summaries/build/", summary.build, name="build_summary"),
     path(f"{VERSION}/summaries/<int:summary>/", summary.summary, name="summary"),

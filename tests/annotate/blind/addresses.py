@@ -44,6 +44,7 @@ def values(world) -> dict:
         "position": 1,
         "token": "ts_000000000000",
         "evalsets:remove_member/pk": 1,
+        "calibration:rates_chart/picture": "pair",
     }
     of_admin = {
         "object_id": 1,
