@@ -13,6 +13,7 @@ from django.http import Http404
 from annotate.models import Annotation, Assignment, AuditedResponse, Grader, Round, Unblinding
 from evalsets.access import GRADER, LEAD, evalset_of, roles_of, version_of
 from evalsets.models import EvalSet, EvalSetVersion
+from evalsets.prepared import Prepared
 
 
 class ClosedWhileGrading(Exception):
@@ -180,25 +181,11 @@ def own_assignment(person, round_id, assignment_id) -> Assignment:
     """One of the person's own assignments; anything else does not exist for them."""
     if not person.is_active:
         raise Http404
-    assignment = (
-        Assignment.objects.filter(
-            pk=assignment_id,
-            round=round_id,
-            grader__person=person,
-            round__version__evalset__memberships__person=person,
-            round__version__evalset__memberships__role=GRADER,
-        )
-        .select_related("response__item", "round__version__evalset", "round__rubric_version", "grader")
-        .only(*OF_A_LABEL)
-        .order_by()
-        .first()
-    )
-    if assignment is None or assignment.round.kind == Round.Kind.IMPORTED:
+    assignment = _own_assignment.first(assignment=assignment_id, round=round_id, person=person.pk)
+    if assignment is None:
         raise Http404
-    round = assignment.round
-    looks = _second_looks().filter(version=round.version_id).exclude(pk=round.pk)
-    if looks.exists():
-        _check_no_second_look(person, round)
+    if assignment.has_second_looks:
+        _check_no_second_look(person, assignment.round)
     return assignment
 
 
@@ -217,6 +204,29 @@ OF_A_LABEL = (
     "response__text",
     "response__item__question",
     "response__item__reference_answer",
+)
+_own_assignment = Prepared(
+    lambda assignment, round, person: (
+        Assignment.objects.filter(
+            pk=assignment,
+            round=round,
+            grader__person=person,
+            round__version__evalset__memberships__person=person,
+            round__version__evalset__memberships__role=GRADER,
+        )
+        .exclude(round__kind=Round.Kind.IMPORTED)
+        .annotate(
+            has_second_looks=Exists(
+                _second_looks().filter(version=OuterRef("round__version")).exclude(pk=OuterRef("round"))
+            )
+        )
+        .select_related("response__item", "round__version__evalset", "round__rubric_version", "grader")
+        .only(*OF_A_LABEL)
+        .order_by()
+    ),
+    assignment=int,
+    round=int,
+    person=int,
 )
 
 

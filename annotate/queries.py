@@ -1,11 +1,11 @@
 """Shared reads. A grader's page shows what the blind door lets through and the grader's own rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Q, QuerySet
 
 from annotate import keys
 from annotate.access import (
@@ -30,6 +30,7 @@ from annotate.models import (
     Tally,
 )
 from evalsets.labels import LABELS
+from evalsets.prepared import Prepared
 
 
 def work_of(person):
@@ -290,15 +291,14 @@ def parts_around(text: str, earlier: list[str], claim: str) -> tuple[str, str, s
 
 
 def progress_of(round: Round, grader: Grader) -> Progress:
-    tallies = Tally.objects.filter(round=round, grader=grader).values_list("done", "total")
-    return Progress(*next(iter(tallies), (0, 0)))
+    return Progress(*(_tally.first(round=round.pk, grader=grader.pk) or (0, 0)))
 
 
 def next_assignment(
     round: Round, grader: Grader, *, other_than: Assignment | None = None
 ) -> Assignment | None:
     """The head of the grader's own queue; what somebody else did or skipped has no part in it."""
-    assignment = _queue(round, grader, other_than).select_related("response__item").first()
+    assignment = _head.first(round=round.pk, grader=grader.pk, other=other_than.pk if other_than else 0)
     if assignment:
         assignment.round, assignment.grader = round, grader
     return assignment
@@ -319,15 +319,31 @@ def state_of(assignment: Assignment) -> str:
 
 def following_of(assignment: Assignment) -> int | None:
     """What comes after it in the grader's own queue: the id of an assignment."""
-    queue = _queue(assignment.round, assignment.grader, assignment)
-    return queue.values_list("pk", flat=True).first()
+    return _following.first(round=assignment.round_id, grader=assignment.grader_id, other=assignment.pk)
 
 
-def _queue(round: Round, grader: Grader, other_than: Assignment | None):
+def _queue(round: int, grader: int, other: int):
     queue = Assignment.objects.filter(round=round, grader=grader, state=Assignment.State.PENDING)
-    if other_than is not None:
-        queue = queue.exclude(pk=other_than.pk)
-    return queue.order_by("skips", "order")
+    return queue.exclude(pk=other).order_by("skips", "order")[:1]
+
+
+_head = Prepared(
+    lambda round, grader, other: _queue(round, grader, other).select_related("response__item"),
+    round=int,
+    grader=int,
+    other=int,
+)
+_following = Prepared(
+    lambda round, grader, other: _queue(round, grader, other).values_list("pk", flat=True),
+    round=int,
+    grader=int,
+    other=int,
+)
+_tally = Prepared(
+    lambda round, grader: Tally.objects.filter(round=round, grader=grader).values_list("done", "total"),
+    round=int,
+    grader=int,
+)
 
 
 def screen_of(assignment: Assignment, target: str = "", given: Mapping[Place, Given] | None = None) -> Screen:
@@ -355,13 +371,41 @@ def screen_of(assignment: Assignment, target: str = "", given: Mapping[Place, Gi
 
 
 def _given(assignment: Assignment) -> dict[Place, Given]:
-    rows = Annotation.objects.filter(
-        round=assignment.round, grader=assignment.grader_id, response=assignment.response_id
-    )
+    return _as_given(_labels(**_own(assignment)))
+
+
+def _as_given(rows: Sequence[Sequence]) -> dict[Place, Given]:
+    return {Place(*place): Given(label, note, tuple(evidence)) for *place, label, note, evidence in rows}
+
+
+def _own(assignment: Assignment) -> dict[str, int]:
     return {
-        Place(*place): Given(label, note, tuple(evidence))
-        for *place, label, note, evidence in rows.values_list(*WITHIN, "label", "note", "evidence")
+        "round": assignment.round_id,
+        "grader": assignment.grader_id,
+        "response": assignment.response_id,
     }
+
+
+def _prepared_own(make: Callable[..., QuerySet]) -> Prepared:
+    return Prepared(make, round=int, grader=int, response=int)
+
+
+_labels = _prepared_own(
+    lambda **own: Annotation.objects.filter(**own).values_list(*WITHIN, "label", "note", "evidence")
+)
+_taken_back = _prepared_own(
+    lambda **own: (
+        AnnotationEvent.objects.filter(**own, action=AnnotationEvent.Action.TAKEN_BACK)
+        .order_by("pk")
+        .values_list(*WITHIN, "label", "note", "evidence")
+    )
+)
+_flags = _prepared_own(lambda **own: Flag.objects.filter(**own))
+_splits = _prepared_own(
+    lambda round, grader, response: ClaimSplit.objects.filter(
+        round=round, grader=grader, claim__response=response
+    )
+)
 
 
 def _targets(
@@ -371,20 +415,10 @@ def _targets(
     places: Sequence[Place],
     given: Mapping[Place, Given],
 ) -> list[ShownTarget]:
-    round, grader = assignment.round, assignment.grader_id
-    own = {"round": round, "grader": grader, "response": assignment.response_id}
-    events = AnnotationEvent.objects.filter(**own, action=AnnotationEvent.Action.TAKEN_BACK)
-    taken_back = {
-        Place(*place): Given(label, note, tuple(evidence))
-        for *place, label, note, evidence in events.values_list(*WITHIN, "label", "note", "evidence")
-    }
-    flags = {flag.claim_id: flag for flag in Flag.objects.filter(**own)}
-    splits = {
-        split.claim_id: split
-        for split in ClaimSplit.objects.filter(
-            round=round, grader=grader, claim__response=assignment.response_id
-        )
-    }
+    own = _own(assignment)
+    taken_back = _as_given(_taken_back(**own))
+    flags = {flag.claim_id: flag for flag in _flags(**own)}
+    splits = {split.claim_id: split for split in _splits(**own)}
     claims = {claim.pk: (number, claim) for number, claim in enumerate(response.claims, start=1)}
     passages = {passage.pk: passage for passage in response.passages}
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from knox.models import AbstractAuthToken
 
 from evalsets.labels import UNANSWERABLE_REASONS
+from evalsets.prepared import Prepared
 from evalsets.text import is_blank
 
 
@@ -208,11 +209,11 @@ class Response(models.Model):
     @cached_property
     def whole_claims(self) -> list["Claim"]:
         """In order, without the parts of split claims."""
-        return list(self.claims.filter(parent__isnull=True).order_by("position", "pk").defer("extra"))
+        return _whole_claims(response=self.pk)
 
     @cached_property
     def ranked_passages(self) -> list["Passage"]:
-        return list(self.passages.order_by("rank").defer("extra"))
+        return _ranked_passages(response=self.pk)
 
 
 class Passage(models.Model):
@@ -259,6 +260,17 @@ class Claim(models.Model):
 
     def __str__(self):
         return self.claim_id
+
+
+_whole_claims = Prepared(
+    lambda response: (
+        Claim.objects.filter(response=response, parent__isnull=True).order_by("position", "pk").defer("extra")
+    ),
+    response=int,
+)
+_ranked_passages = Prepared(
+    lambda response: Passage.objects.filter(response=response).order_by("rank").defer("extra"), response=int
+)
 
 
 class ApiToken(AbstractAuthToken):

@@ -39,6 +39,12 @@ from annotate.services.targets import (
 )
 from annotate.services.warm_up import check_warmed_up
 from evalsets.models import Claim, Passage, Response
+from evalsets.prepared import Prepared, PreparedInsert
+
+_events = Prepared(
+    lambda grader, key: AnnotationEvent.objects.filter(grader=grader, key=key), grader=int, key=UUID
+)
+_store_label, _store_event = PreparedInsert(Annotation), PreparedInsert(AnnotationEvent)
 
 
 @dataclass(frozen=True)
@@ -197,9 +203,7 @@ def _check_not_final(round: Round, grader: Grader, response: Response) -> None:
 
 
 def _event_of(grader: Grader, key: UUID) -> AnnotationEvent | None:
-    """Hardly ever there: looking for the row is cheaper than reading it."""
-    events = AnnotationEvent.objects.filter(grader=grader, key=key)
-    return events.get() if events.exists() else None
+    return _events.first(grader=grader.pk, key=key)
 
 
 def _answer_again(event: AnnotationEvent, round: Round, target: Target, label: str) -> Annotation:
@@ -246,17 +250,19 @@ class Answering:
 
     def keep(self, target: Target, *, key: UUID | None, **said: Any) -> Annotation:
         """Store a label, new or changed, and the event that it is."""
-        where = {"round": self.round, "grader": self.grader, **target.where}
+        where = {"round_id": self.round.pk, "grader_id": self.grader.pk, **target.where}
         before = self.current(target)
         if before is None:
-            kept = Annotation.objects.create(**where, **said)
+            now = timezone.now()
+            kept = Annotation(**where, **said, created_at=now, updated_at=now)
+            kept.pk = _store_label(**where, **said, created_at=now, updated_at=now)
         else:
             kept = Annotation.objects.get(pk=before.pk)
             for name, value in said.items():
                 setattr(kept, name, value)
             kept.save(update_fields=[*said, "updated_at"])
         action = Action.CHANGED if before else Action.LABELLED
-        AnnotationEvent.objects.create(**where, **said, action=action, key=key)
+        _store_event(**where, **said, action=action, key=key)
         self.record.said[target.place][self.grader.pk] = Said(kept.pk, kept.label, kept.note, kept.evidence)
         return kept
 

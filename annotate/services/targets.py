@@ -22,6 +22,29 @@ from annotate.models import (
     Round,
 )
 from evalsets.models import Claim, Passage, Response
+from evalsets.prepared import Prepared, PreparedInsert
+
+_labels = Prepared(
+    lambda **of: Annotation.objects.filter(**of).values_list(
+        *PLACE, "grader_id", "pk", "label", "note", "evidence"
+    ),
+    round=int,
+    response=int,
+)
+_gold = Prepared(
+    lambda **of: GoldLabel.objects.filter(**of).values_list(
+        *PLACE, "pk", "label", "source", "claim__parent_id"
+    ),
+    round=int,
+    response=int,
+)
+_held = Prepared(
+    lambda **of: Assignment.objects.select_for_update().filter(**of).order_by("pk"), round=int, response=int
+)
+_state = Prepared(
+    lambda round: Round.objects.filter(pk=round).order_by().values_list("state", flat=True), round=int
+)
+_store_gold = PreparedInsert(GoldLabel)
 
 BATCH = 2000
 Action = AnnotationEvent.Action
@@ -103,17 +126,11 @@ class Record:
         self.round, self.response_id = round, response_id
         self.graders = set(_assigned(round, response_id) if graders is None else graders)
         self.said: defaultdict[Place, dict[int, Said]] = defaultdict(dict)
-        rows = Annotation.objects.filter(round=round, response=response_id)
-        for *place, grader, pk, label, note, evidence in rows.values_list(
-            *PLACE, "grader_id", "pk", "label", "note", "evidence"
-        ):
+        for *place, grader, pk, label, note, evidence in _labels(round=round.pk, response=response_id):
             self.said[Place(*place)][grader] = Said(pk, label, note, evidence)
         self.gold: dict[Place, Gold] = {}
         self.split: set[int] = set()  # claims whose parts count in their place
-        settled = GoldLabel.objects.filter(round=round, response=response_id)
-        for *place, pk, label, source, split in settled.values_list(
-            *PLACE, "pk", "label", "source", "claim__parent_id"
-        ):
+        for *place, pk, label, source, split in _gold(round=round.pk, response=response_id):
             self.gold[Place(*place)] = Gold(pk, label, source)
             if split:
                 self.split.add(split)
@@ -196,10 +213,14 @@ class Record:
         label, source = outcome
         if gold is None:
             where = Target.at(self.response_id, place).where
-            made = GoldLabel.objects.create(
-                round=self.round, **where, label=label, source=source, adjudication=decision
+            pk = _store_gold(
+                round_id=self.round.pk,
+                **where,
+                label=label,
+                source=source,
+                adjudication_id=decision.pk if decision else None,
             )
-            self.gold[place] = Gold(made.pk, label, source)
+            self.gold[place] = Gold(pk, label, source)
         elif (gold.label, gold.source) != outcome:
             GoldLabel.objects.filter(pk=gold.pk).update(
                 label=label, source=source, adjudication=decision, updated_at=timezone.now()
@@ -270,12 +291,12 @@ def lock_assignments(round: Round, response: Response) -> list[Assignment]:
 
     SQLite has no row locks; there the transaction itself is alone (it begins IMMEDIATE).
     """
-    return list(Assignment.objects.select_for_update().filter(round=round, response=response).order_by("pk"))
+    return _held(round=round.pk, response=response.pk)
 
 
 def round_for_labels(round: Round) -> Round:
     """Its state is read anew, once the assignments are locked; refuses when labels may not change."""
-    round.state = Round.objects.values_list("state", flat=True).get(pk=round.pk)
+    round.state = _state.first(round=round.pk)
     if round.state == Round.State.PAUSED:
         raise Conflict(_("The round is paused; nothing can be labelled until it is resumed."))
     if round.state == Round.State.CLOSED:
