@@ -21,7 +21,7 @@ from calibration.judges import baseline, panel, prompts, trained
 from calibration.judges.material import dimension_texts, wording_of
 from calibration.judges.parsing import PARSER_VERSION
 from calibration.leases import OPEN_STATES, concurrency_of
-from calibration.models import Endpoint, Judge, JudgeRun, Verdict
+from calibration.models import Endpoint, Judge, JudgeRun, Verdict, Watch
 from calibration.spending import NO_BUDGET, Budget, calls_left, cannot_be_kept, spent_in
 from calibration.targets import questions_about, targets_of
 from calibration.thresholds import policy_in_force
@@ -319,7 +319,7 @@ def _refuse_run(judge, version, runs, asked, able, repeats) -> None:
         raise Refused(
             _("{judge} is a name that came with imported verdicts; it cannot be run.").format(judge=judge)
         )
-    if judge.evalset_id != version.evalset_id:
+    if judge.evalset_id not in (version.evalset_id, _watched_with(version)):
         raise Refused(_("{judge} belongs to another eval set.").format(judge=judge))
     unfit = [name for name in asked if name not in able]
     if unfit:
@@ -343,6 +343,12 @@ def _refuse_run(judge, version, runs, asked, able, repeats) -> None:
         raise Refused(
             _("Run {number} of {judge} is still under way.").format(number=under_way.number, judge=judge)
         )
+
+
+def _watched_with(version: EvalSetVersion) -> int | None:
+    """The eval set whose judges look at this version, where it is a day of a watch."""
+    watched = Watch.objects.filter(material=version.evalset_id)
+    return watched.values_list("version__evalset", flat=True).first()
 
 
 def _refuse_rubric(rubric_version, asked) -> None:

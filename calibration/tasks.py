@@ -9,7 +9,7 @@ from celery import shared_task
 from celery.signals import worker_shutting_down
 from django.db import connections
 
-from calibration import telling, work
+from calibration import telling, watches, work
 
 _ending = threading.Event()
 
@@ -42,6 +42,7 @@ def judge_verdicts(run_id: int) -> None:
 def sweep() -> None:
     with _at_work():
         work.sweep()
+        watches.check_watches()
 
 
 @shared_task(name="calibration.tasks.tell")

@@ -5,6 +5,7 @@ def report_rules():
     return append_only(
         "calibration_calibrationreport",
         "calibration_summary",
+        "calibration_watchjudging",
         "calibration_verdictsighting",
         "calibration_golddoubt",
         "calibration_gatethresholds",

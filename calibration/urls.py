@@ -15,6 +15,7 @@ from calibration.views import (
     second_look,
     summary,
     trust,
+    watch,
 )
 
 app_name = "calibration"
@@ -22,6 +23,7 @@ app_name = "calibration"
 ALERT = "evalsets/<slug:slug>/alerts/<int:alert>"
 VERSION = "evalsets/<slug:slug>/<int:number>"
 JUDGE_RUN = f"{VERSION}/judges/runs/<int:run>"
+WATCH = f"{VERSION}/watches/<slug:watch>"
 REPORT = f"{JUDGE_RUN}/calibration/<slug:dimension>"
 
 urlpatterns = [
@@ -70,6 +72,13 @@ urlpatterns = [
     path(f"{VERSION}/summaries/<int:summary>/", summary.summary, name="summary"),
     path(f"{VERSION}/summaries/<int:summary>.html", summary.summary_file, name="summary_file"),
     path(f"{VERSION}/summaries/<int:summary>.json", summary.summary_json, name="summary_json"),
+    path(f"{VERSION}/watches/", watch.watches, name="watches"),
+    path(f"{WATCH}/", watch.watch, name="watch"),
+    path(f"{WATCH}/batches/", watch.add_batch, name="add_batch"),
+    path(f"{WATCH}/judge/", watch.judge_again, name="judge_batches"),
+    path(f"{WATCH}/marks/", watch.mark, name="watch_mark"),
+    path(f"{WATCH}/marks/<int:mark>/remove/", watch.unmark, name="watch_unmark"),
+    path(f"{WATCH}/series.<slug:kind>", watch.watch_chart, name="watch_chart"),
     path(f"{VERSION}/gold/", gold.gold, name="gold"),
     path(f"{VERSION}/gold/download/", gold.gold_download, name="gold_download"),
 ]

@@ -35,6 +35,8 @@ def values(world) -> dict:
         "run_number": 1,
         "report": 1,
         "summary": 1,
+        "watch": "production",
+        "mark": 1,
         "judge": 1,
         "alert": 1,
         "kind": "svg",
