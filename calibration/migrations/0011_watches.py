@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("calibration", "0009_one_page_reports"),
+        ("calibration", "0010_extraction_of_claims"),
         ("evalsets", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
