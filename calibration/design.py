@@ -5,7 +5,6 @@ as examples, count for no calibration number. The split follows from the seed an
 it is the same whenever and wherever it is asked for.
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,10 +13,10 @@ from django.utils.translation import gettext as _
 
 from annotate.models import Round
 from calibration.models import CalibrationSplit, Judge
+from calibration.partition import CALIBRATION, FEW_SHOT, TUNING, part_of
 from evalsets.models import EvalSetVersion, Item
 
 Design = CalibrationSplit.Design
-TUNING, CALIBRATION, FEW_SHOT = "tuning", "calibration", "few_shot"
 # What the sampling allows a correction to assume; see `stats.correct_bad_share`.
 SAMPLING = {
     Design.RANDOM: "random",
@@ -101,10 +100,7 @@ def _listed(version: EvalSetVersion) -> str:
 
 def part_of_item(split: CalibrationSplit, item_id: str) -> str:
     """Which part an item belongs to: the examples of a prompt first, then by the seed."""
-    if item_id in split.few_shot:
-        return FEW_SHOT
-    digest = hashlib.sha256(f"{split.seed}:{item_id}".encode()).digest()
-    return TUNING if int.from_bytes(digest[:8]) / 2**64 < split.tuning_share else CALIBRATION
+    return part_of(item_id, seed=split.seed, tuning_share=split.tuning_share, few_shot=split.few_shot)
 
 
 def parts_of_items(split: CalibrationSplit | None, version: EvalSetVersion) -> dict[int, str]:

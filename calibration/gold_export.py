@@ -3,13 +3,18 @@
 `gold.jsonl` and `unresolved.jsonl` together hold every target of the round: what has no gold yet is listed
 with its labels and the reason, because agreement rests on it as well. Graders appear by number only. An
 export whose figures cannot be recomputed from its own files is not handed out.
+
+A choice of records never moves a figure: what was not asked for stays beside the unresolved, without its
+texts, so that agreement and rates are those of the whole round. Among adjudicated records nobody would agree.
 """
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -23,8 +28,10 @@ from django.utils.translation import gettext as _
 from annotate.asking import CITATION, CLAIM, PASSAGE
 from annotate.models import Adjudication, Annotation, Assignment, Flag, GoldLabel, Grader, Round
 from calibration import goldfile
+from calibration.design import design_in_force, part_of_item
+from calibration.goldcard import card_of
 from calibration.measures import Figures
-from calibration.models import Judge
+from calibration.models import CalibrationSplit, Judge
 from calibration.pairing import dimensions_of, run_names, table_of
 from calibration.recompute import recompute
 from calibration.reports import Standing, dimensions_judged, standing
@@ -40,29 +47,64 @@ class NotExportable(Exception):
     """The message is a sentence for the person who asked."""
 
 
-def export_gold(*, version: EvalSetVersion, round: Round, out: Path) -> Figures:
+@dataclass(frozen=True)
+class Choice:
+    """Which records are written out whole; an empty tuple leaves nothing out."""
+
+    dimensions: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    strata: tuple[tuple[str, str], ...] = ()  # (name, value): of each name one of the values
+    parts: tuple[str, ...] = ()  # calibration, tuning, few_shot
+    grader_notes: bool = False
+
+    def takes(self, row: goldfile.Row) -> bool:
+        return (
+            (not self.dimensions or row["dimension"] in self.dimensions)
+            and (not self.sources or row["source"] in self.sources)
+            and (not self.parts or row["calibration_split"] in self.parts)
+            and all((name, row["strata"].get(name)) in self.strata for name, _value in self.strata)
+        )
+
+    def as_json(self) -> Figures:
+        return {
+            "dimensions": list(self.dimensions),
+            "sources": list(self.sources),
+            "strata": [list(pair) for pair in self.strata],
+            "parts": list(self.parts),
+            "grader_notes": self.grader_notes,
+        }
+
+
+WHOLE = Choice()
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+
+
+def export_gold(*, version: EvalSetVersion, round: Round, out: Path, choice: Choice = WHOLE) -> Figures:
     """Write the files of a round's gold set into a folder and return the manifest."""
     if not version.is_frozen:
         raise NotExportable(
             _("Freeze {version} first: gold names what it was given for.").format(version=version)
         )
     out.mkdir(parents=True, exist_ok=True)
-    (out / goldfile.PARQUET).unlink(missing_ok=True)
     graded = dimensions_of(round)
     names = dict.fromkeys((*LABELS, *graded))  # a fixed dimension that nobody graded is listed as such
     tables = {name: table_of(version=version, round=round, dimension=name) for name in names}
     people = _People(round)
-    unresolved = _write_records(_Records(version, round, tables, graded, people), out)
+    rows = _Records(version, round, tables, graded, people, choice)
+    unresolved, languages = _write_records(rows, out)
     pseudonymous = {name: goldfile.renamed(table, people.by_name) for name, table in tables.items()}
     manifest = _manifest(version, round, graded) | goldfile.figures_of(
         pseudonymous, graded=graded, unit=version.primary_unit
     )
-    manifest["unresolved"] = unresolved
-    manifest["files"] = {
-        path.name: goldfile.file_facts(path)
-        for path in sorted(out.glob("*"))
-        if path.name in (goldfile.GOLD, goldfile.UNRESOLVED, goldfile.CSV, goldfile.PARQUET)
+    manifest |= {
+        "unresolved": unresolved,
+        "choice": choice.as_json(),
+        "languages": languages,
+        "calibration_split": _split(rows.split),
     }
+    (out / goldfile.CARD).write_text(card_of(manifest), encoding="utf-8")
+    written = (goldfile.CARD, goldfile.CSV, goldfile.GOLD, goldfile.PARQUET, goldfile.UNRESOLVED)
+    manifest["files"] = {name: goldfile.file_facts(out / name) for name in written}
     manifest["manifest_sha256"] = goldfile.manifest_hash(manifest)
     text = json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1)
     (out / goldfile.MANIFEST).write_text(text + "\n", encoding="utf-8")
@@ -72,28 +114,31 @@ def export_gold(*, version: EvalSetVersion, round: Round, out: Path) -> Figures:
     return manifest
 
 
-def zipped_gold(*, version: EvalSetVersion, round: Round) -> IO[bytes]:
+def zipped_gold(*, version: EvalSetVersion, round: Round, choice: Choice = WHOLE) -> IO[bytes]:
     """The same files in one zip archive: an open file without a name, gone when it is closed."""
     archive = TemporaryFile()  # noqa: SIM115  (the response closes it)
     with TemporaryDirectory() as folder, ZipFile(archive, "w", ZIP_DEFLATED) as zipped:
-        export_gold(version=version, round=round, out=Path(folder))
+        export_gold(version=version, round=round, out=Path(folder), choice=choice)
         for path in sorted(Path(folder).iterdir()):
             zipped.write(path, path.name)
     archive.seek(0)
     return archive
 
 
-def _write_records(rows: "_Records", out: Path) -> dict[str, dict[str, int]]:
+def _write_records(rows: "_Records", out: Path) -> tuple[dict[str, dict[str, int]], list[str]]:
+    """Why records are not in `gold.jsonl`, by dimension; and the languages, where every record says one."""
     reasons: dict[str, Counter[str]] = {dimension: Counter() for dimension in rows.tables}
+    languages: set[str] = set()
     with ExitStack() as files:
         gold = files.enter_context((out / goldfile.GOLD).open("wb"))
         unresolved = files.enter_context((out / goldfile.UNRESOLVED).open("wb"))
         sheet = files.enter_context((out / goldfile.CSV).open("w", encoding="utf-8", newline=""))
-        columns = goldfile.parquet_writer(out / goldfile.PARQUET)
-        files.enter_context(columns)
+        columns = files.enter_context(goldfile.ParquetFile(out / goldfile.PARQUET))
         writer = csv.writer(sheet)
         writer.writerow(goldfile.FIELDS)
         for row in rows:
+            if "reason" not in row and not rows.choice.takes(row):
+                row = goldfile.without_texts(row)
             if "reason" in row:
                 reasons[row["dimension"]][row["reason"]] += 1
                 unresolved.write(goldfile.line_of(row))
@@ -101,7 +146,22 @@ def _write_records(rows: "_Records", out: Path) -> dict[str, dict[str, int]]:
                 gold.write(goldfile.line_of(row))
                 writer.writerow(goldfile.csv_cells(row))
                 columns.write(row)
-    return {dimension: dict(sorted(found.items())) for dimension, found in reasons.items()}
+                languages.add(row["strata"].get("language", ""))
+    known = all(_LANGUAGE.fullmatch(language) for language in languages)
+    counted = {dimension: dict(sorted(found.items())) for dimension, found in reasons.items()}
+    return counted, sorted(languages) if known else []
+
+
+def _split(split: CalibrationSplit | None) -> Figures | None:
+    """What the parts of the items follow from; see `calibration.partition`."""
+    if split is None:
+        return None
+    return {
+        "design": split.design,
+        "seed": split.seed,
+        "tuning_share": split.tuning_share,
+        "few_shot": split.few_shot,
+    }
 
 
 class _People:
@@ -125,15 +185,17 @@ class _Records:
         tables: dict[str, Table],
         graded: list[str],
         people: _People,
+        choice: Choice,
     ):
         self.version, self.round, self.tables, self.people = version, round, tables, people
+        self.choice, self.split = choice, design_in_force(round)
         self.facts = {name: _facts(table, name in graded, people) for name, table in tables.items()}
         self.responses = list(dict.fromkeys(tables["abstention"].targets.response.tolist()))
 
     def __iter__(self) -> Iterator[goldfile.Row]:
         for start in range(0, len(self.responses), AT_ONCE):
             chunk = self.responses[start : start + AT_ONCE]
-            said = _Said(self.round, chunk, self.people)
+            said = _Said(self.round, chunk, self.people, notes=self.choice.grader_notes)
             found = (
                 Response.objects.select_related("item", "run__system")
                 .prefetch_related("passages", "claims")
@@ -193,6 +255,7 @@ class _Records:
             "assigned": said.assigned(response.pk),
             "not_asked": fact.not_asked,
             "decision": claim.decision if claim else None,
+            "calibration_split": part_of_item(self.split, item.item_id) if self.split else None,
         }
         if fact.reason:
             row |= {"reason": fact.reason, "empty": fact.is_empty}
@@ -247,7 +310,7 @@ def _facts(table: Table, is_graded: bool, people: _People) -> dict[int, dict[Any
 class _Said:
     """What people said about some responses, by dimension and target."""
 
-    def __init__(self, round: Round, responses: list[int], people: _People):
+    def __init__(self, round: Round, responses: list[int], people: _People, *, notes: bool):
         self.people = people
         self.seen = first_seen(round.version_id)
         self.imported = round.kind == Round.Kind.IMPORTED
@@ -261,7 +324,7 @@ class _Said:
                 {
                     "grader": people.by_pk[annotation.grader_id],
                     "label": annotation.label,
-                    "note": annotation.note,
+                    "note": annotation.note if notes else None,
                     "at": utc(annotation.updated_at),
                 }
             )
@@ -269,7 +332,11 @@ class _Said:
         for flag in Flag.objects.filter(**about).order_by("pk"):
             key = ("grounding", flag.claim_id) if flag.claim_id else ("abstention", flag.response_id)
             self.flags.setdefault(key, []).append(
-                {"grader": people.by_pk[flag.grader_id], "note": flag.note, "at": utc(flag.created_at)}
+                {
+                    "grader": people.by_pk[flag.grader_id],
+                    "note": flag.note if notes else None,
+                    "at": utc(flag.created_at),
+                }
             )
         self._assigned: dict[int, list[str]] = {}
         for response, grader in (

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 
 from calibration.measures import Figures, agreement_of, rates_of
 from calibration.table import MISSING, Column, Table, Targets, gold_column, grader_column
@@ -20,7 +22,8 @@ from evalsets.inert import inert
 from evalsets.labels import LABELS
 
 GOLD, UNRESOLVED, CSV = "gold.jsonl", "unresolved.jsonl", "gold.csv"
-PARQUET, MANIFEST = "gold.parquet", "manifest.json"
+PARQUET, MANIFEST, CARD = "gold.parquet", "manifest.json", "README.md"
+FILTERED = "filtered"  # the reason of a gold record that was not asked for: kept without its texts
 
 FIELDS = (
     "evalset",
@@ -54,6 +57,7 @@ FIELDS = (
     "assigned",
     "not_asked",
     "decision",
+    "calibration_split",
 )
 # What an unresolved target keeps: everything that a figure rests on, and no text.
 UNRESOLVED_FIELDS = (
@@ -78,6 +82,8 @@ UNRESOLVED_FIELDS = (
     "decision",
     "empty",
 )
+# The marks of exports before this version, which lack the rest.
+REQUIRED_FIELDS = tuple(name for name in FIELDS if name != "calibration_split")
 # Depends on the order of the graders' names, which the files do not tell.
 BY_NAME = "kappa_first_two_by_name"
 # Numbers of responses, which mean nothing outside of the table that they count.
@@ -195,7 +201,16 @@ def lean(row: Row) -> Row:
     kept = {name: row.get(name) for name in UNRESOLVED_FIELDS}
     if "reason" not in row:
         kept |= {"label": row["label"], "source": row["source"], "empty": not row["response"].strip()}
+    elif row["reason"] == FILTERED:
+        kept |= {"label": row["label"], "source": row["source"]}
     return kept
+
+
+def without_texts(row: Row) -> Row:
+    """A gold record that was not asked for, as it stands beside the unresolved: figures rest on it too."""
+    kept = {name: row.get(name) for name in UNRESOLVED_FIELDS}
+    said = {"reason": FILTERED, "empty": not row["response"].strip()}
+    return kept | said | {"label": row["label"], "source": row["source"]}
 
 
 def _table(dimension: str, rows: list[Row], frame: _Frame, optional: OptionalDimension | None) -> Table:
@@ -321,29 +336,17 @@ def records(path: Path) -> Iterator[Row]:
             yield json.loads(line)
 
 
-# Parquet, where its library is installed
+# Parquet
 
 
-class _NoParquet:
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Nothing was opened."""
-
-    def write(self, row: Row) -> None:
-        """Nothing is written."""
-
-
-class _Parquet:
+class ParquetFile:
     """The records as columns of text, nested values as JSON; written in batches."""
 
     BATCH = 1000
 
-    def __init__(self, path: Path, arrow: Any, parquet: Any):
-        self.arrow = arrow
-        self.schema = arrow.schema([(name, arrow.string()) for name in FIELDS])
-        self.writer = parquet.ParquetWriter(path, self.schema)
+    def __init__(self, path: Path):
+        self.schema = pyarrow.schema([(name, pyarrow.string()) for name in FIELDS])
+        self.writer = pyarrow.parquet.ParquetWriter(path, self.schema)
         self.rows: list[Row] = []
 
     def __enter__(self) -> Self:
@@ -359,17 +362,22 @@ class _Parquet:
             self._flush()
 
     def _flush(self) -> None:
-        cells = {
-            name: [None if row[name] is None else _cell(row[name]) for row in self.rows] for name in FIELDS
-        }
-        self.writer.write_table(self.arrow.table(cells, schema=self.schema))
+        cells = {name: [parquet_cell(row[name]) for row in self.rows] for name in FIELDS}
+        self.writer.write_table(pyarrow.table(cells, schema=self.schema))
         self.rows = []
 
 
-def parquet_writer(path: Path) -> _Parquet | _NoParquet:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        return _NoParquet()
-    return _Parquet(path, pyarrow, pyarrow.parquet)
+def parquet_cell(value: Any) -> str | None:
+    return None if value is None else _cell(value)
+
+
+def parquet_rows(path: Path) -> Iterator[dict[str, str | None]]:
+    """The records of a Parquet file as they stand there.
+
+    Raises
+    ------
+    OSError, ValueError
+        It cannot be read.
+    """
+    for batch in pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=ParquetFile.BATCH):
+        yield from batch.to_pylist()

@@ -1,7 +1,8 @@
 """Recompute every figure of a gold export from its files alone: no database, no server, no trust.
 
 What is compared: the hash of every file and of the manifest itself; each record's own consistency; the CSV
-file against the JSON lines; and every count, agreement figure and rate. What the manifest quotes from frozen
+and Parquet files against the JSON lines; the card against the manifest; and every count, agreement figure and
+rate. What the manifest quotes from frozen
 reports (the judges' gates) rests on verdicts that are no part of a gold set: it is covered by the manifest's
 hash and listed under `quoted`.
 """
@@ -11,12 +12,15 @@ import json
 import math
 import sys
 from collections import Counter
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from calibration import goldfile
+from calibration.goldcard import card_of
 from calibration.goldfile import Row
 from calibration.measures import Figures
+from calibration.partition import part_of
 from evalsets.labels import LABELS
 
 TOLERANCE = 1e-12
@@ -52,10 +56,15 @@ def _differences(folder: Path) -> tuple[list[Difference], list[str]]:
         *_file_differences(folder, manifest["files"]),
     ]
     labels = _labels(manifest)
-    gold = _rows(folder / goldfile.GOLD, goldfile.FIELDS, labels)
+    gold = _rows(folder / goldfile.GOLD, goldfile.REQUIRED_FIELDS, labels)
     unresolved = _rows(folder / goldfile.UNRESOLVED, goldfile.UNRESOLVED_FIELDS, labels)
     found += _record_differences(gold, unresolved, manifest, labels)
+    found += _part_differences(gold, manifest.get("calibration_split"))
     found += _csv_differences(folder / goldfile.CSV, gold)
+    if goldfile.PARQUET in manifest["files"]:
+        found += _parquet_differences(folder / goldfile.PARQUET, gold)
+    if goldfile.CARD in manifest["files"]:
+        found += _card_differences(folder / goldfile.CARD, manifest)
     found += _figure_differences(gold, unresolved, manifest)
     return found, list(manifest.get("quoted", ()))
 
@@ -156,6 +165,24 @@ def _record_differences(
     )
 
 
+def _part_differences(gold: list[Row], split: Figures | None) -> list[Difference]:
+    if split is None:
+        return []
+    try:
+        seed, share, few_shot = split["seed"], float(split["tuning_share"]), set(split["few_shot"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise Unreadable(f"{goldfile.MANIFEST}: calibration_split: {error!r}") from error
+    return [
+        difference
+        for row in gold
+        for difference in _compared(
+            f"gold of {row['response_id']} {row['claim_id'] or ''} {row['dimension']}: calibration_split",
+            row.get("calibration_split"),
+            part_of(row["item_id"], seed=seed, tuning_share=share, few_shot=few_shot),
+        )
+    ]
+
+
 def _target(row: Row) -> tuple[Any, ...]:
     rank = row["passage"]["rank"] if row["passage"] else None
     return row["response_id"], row["claim_id"], rank, row["dimension"]
@@ -188,6 +215,35 @@ def _csv_differences(path: Path, gold: list[Row]) -> list[Difference]:
                 for difference in _compared(f"{path.name}, record {number}: {name}", cell, wanted)
             ]
     return found
+
+
+def _parquet_differences(path: Path, gold: list[Row]) -> list[Difference]:
+    found: list[Difference] = []
+    number = 0
+    try:
+        for number, cells in enumerate(goldfile.parquet_rows(path), 1):
+            if number > len(gold):
+                continue
+            wanted = {name: goldfile.parquet_cell(gold[number - 1].get(name)) for name in goldfile.FIELDS}
+            if cells != wanted:
+                found += _compared(f"{path.name}, record {number}", cells, wanted)
+    except (OSError, ValueError, TypeError) as error:
+        raise Unreadable(f"{path.name}: {error}") from error
+    return found + _compared(f"{path.name}: rows", number, len(gold))
+
+
+def _card_differences(path: Path, manifest: Figures) -> list[Difference]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        wanted = card_of(manifest).splitlines()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Unreadable(f"{path.name}: {error!r}") from error
+    pairs = enumerate(zip_longest(lines, wanted), 1)
+    return [
+        difference
+        for number, (line, other) in pairs
+        for difference in _compared(f"{path.name}, line {number}", line, other)
+    ]
 
 
 def _figure_differences(gold: list[Row], unresolved: list[Row], manifest: Figures) -> list[Difference]:

@@ -5,12 +5,15 @@ import shlex
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotate.models import Round
+from annotate.models import GoldLabel, Round
+from calibration.gold_export import Choice
 from calibration.models import Judge
 from calibration.pairing import chosen_round, dimensions_of
+from calibration.partition import CALIBRATION, FEW_SHOT, TUNING
 from calibration.rates import grader_names
 from evalsets.labels import LABELS
 from evalsets.models import EvalSetVersion
+from evalsets.queries import strata_of
 
 
 class ScopeForm(forms.Form):
@@ -110,3 +113,52 @@ class RatesForm(ScopeForm):
         if not self.by_judge and self.chosen_round:
             parts += ["--round", str(self.chosen_round.number)]
         return " ".join([*parts, "--json"])
+
+
+class GoldForm(ScopeForm):
+    """Which records of a round's gold set are downloaded: nothing chosen leaves nothing out."""
+
+    def __init__(self, data, *, version, round=None):
+        super().__init__(data, version=version)
+        dimensions = dimensions_of(round) if round else list(LABELS)
+        strata = strata_of(version)
+        self.fields["dimensions"] = _chosen(_("Dimensions"), [(name, name) for name in dimensions])
+        self.fields["sources"] = _chosen(_("Sources"), GoldLabel.Source.choices)
+        self.fields["strata"] = _chosen(
+            _("Strata"), [(f"{name}={value}", f"{name}: {value}") for name, value in strata]
+        )
+        parts = {
+            CALIBRATION: _("for calibration"),
+            TUNING: _("for tuning prompts"),
+            FEW_SHOT: _("examples in a prompt"),
+        }
+        self.fields["parts"] = _chosen(_("Parts of the design"), list(parts.items()))
+        self.fields["notes"] = forms.BooleanField(
+            label=_("Include what graders noted"),
+            help_text=_("Notes are free text and may name people."),
+            required=False,
+        )
+
+    @property
+    def choice(self) -> Choice:
+        given = self.cleaned_data
+        pairs = [part.partition("=") for part in given["strata"]]
+        return Choice(
+            dimensions=tuple(given["dimensions"]),
+            sources=tuple(given["sources"]),
+            strata=tuple((name, value) for name, _equals, value in pairs),
+            parts=tuple(given["parts"]),
+            grader_notes=given["notes"],
+        )
+
+    @property
+    def filters(self):
+        """The groups of boxes that have anything to choose from."""
+        names = ("dimensions", "sources", "strata", "parts")
+        return [field for name in names if len(field := self[name]) > 1]
+
+
+def _chosen(label, choices) -> forms.MultipleChoiceField:
+    return forms.MultipleChoiceField(
+        label=label, choices=choices, required=False, widget=forms.CheckboxSelectMultiple
+    )

@@ -5,7 +5,7 @@ from django.views.decorators.http import require_safe
 
 from annotate.access import labels_of
 from calibration.gold_export import NotExportable, gold_overview, zipped_gold
-from calibration.scope import ScopeForm
+from calibration.scope import GoldForm, ScopeForm
 
 
 @require_safe
@@ -18,18 +18,22 @@ def gold(request, slug, number):
     context = {"version": version, "form": form, "round": round}
     if round:
         context |= gold_overview(version=version, round=round)
+        context["choice"] = GoldForm({}, version=version, round=round)
     return render(request, "calibration/gold.html", context)
 
 
 @require_safe
 def gold_download(request, slug, number):
     version = labels_of(request.user, slug, number)
-    form = ScopeForm(request.GET, version=version)
-    round = form.chosen_round if form.is_valid() else None
+    scope = ScopeForm(request.GET, version=version)
+    round = scope.chosen_round if scope.is_valid() else None
+    form = GoldForm(request.GET, version=version, round=round)
+    if not scope.is_valid() or not form.is_valid():
+        return render(request, "calibration/scope_error.html", {"version": version, "form": form}, status=400)
     if round is None:
         return redirect("calibration:gold", slug, number)
     try:
-        archive = zipped_gold(version=version, round=round)
+        archive = zipped_gold(version=version, round=round, choice=form.choice)
     except NotExportable as error:
         messages.error(request, str(error))
         return redirect("calibration:gold", slug, number)

@@ -6,12 +6,16 @@ import json
 import re
 import zipfile
 
+import pyarrow.parquet
 import pytest
+import yaml
+from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from annotate.models import Flag, Round
 from calibration import gold_export, goldfile
+from calibration.design import record_design
 from calibration.recompute import recompute
 from evalsets.inert import inert
 from tests.calibration.labelled import judged, labelled_set
@@ -120,7 +124,7 @@ def test_a_split_part_names_its_claim_and_a_flag_its_note(exported):
     gold = lines(folder, "gold.jsonl")
 
     assert [row["split"] for row in gold] == [None, None, None, {"of": "c5"}, {"of": "c5"}, None, None]
-    assert [flag["note"] for flag in gold[-1]["flag"]] == ["look"]
+    assert [flag["note"] for flag in gold[-1]["flag"]] == [None]  # what graders noted is asked for
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "  =1", "\uff1d1", "\n=1"])
@@ -302,15 +306,221 @@ def test_the_zip_file_holds_the_same_files():
     labelled = a_set()
     with gold_export.zipped_gold(version=labelled.version, round=labelled.round) as archive:
         names = zipfile.ZipFile(archive).namelist()
-    assert set(names) - {"gold.parquet"} == {"gold.csv", "gold.jsonl", "manifest.json", "unresolved.jsonl"}
+    assert set(names) == {
+        "README.md",
+        "gold.csv",
+        "gold.jsonl",
+        "gold.parquet",
+        "manifest.json",
+        "unresolved.jsonl",
+    }
 
 
-def test_parquet_holds_the_same_records_where_its_library_is_installed(exported):
-    parquet = pytest.importorskip("pyarrow.parquet")
+def test_parquet_holds_the_same_records(exported):
     folder, manifest = exported
-    table = parquet.read_table(folder / "gold.parquet").to_pylist()
+    table = pyarrow.parquet.read_table(folder / "gold.parquet").to_pylist()
 
     gold = lines(folder, "gold.jsonl")
     assert [row["label"] for row in table] == [row["label"] for row in gold]
     assert json.loads(table[0]["annotations"]) == gold[0]["annotations"]
     assert "gold.parquet" in manifest["files"]
+
+
+# A choice of records
+
+
+def chosen(folder, **choice):
+    labelled = a_set()
+    given = gold_export.Choice(**choice)
+    manifest = gold_export.export_gold(
+        version=labelled.version, round=labelled.round, out=folder, choice=given
+    )
+    return labelled, manifest
+
+
+@pytest.mark.parametrize(
+    ("choice", "kept"),
+    [
+        ({"dimensions": ("abstention",)}, [("r1", None), ("r2", None)]),
+        ({"sources": ("agreed",)}, [("r1", "c1"), ("r1", "c4"), ("r1", None)]),
+        ({"strata": (("language", "de"),)}, [("r2", None)]),
+        ({"strata": (("language", "de"), ("language", "fr"))}, [("r2", None)]),
+        ({"strata": (("language", "fr"),)}, []),
+        ({"parts": ("tuning",)}, []),
+    ],
+)
+def test_a_choice_takes_records_and_moves_no_figure(tmp_path, exported, choice, kept):
+    _folder, whole = exported
+    round, out = Round.objects.get(), tmp_path / "chosen"
+    choice = gold_export.Choice(**choice)
+    manifest = gold_export.export_gold(version=round.version, round=round, out=out, choice=choice)
+    assert [(row["response_id"], row["claim_id"]) for row in lines(out, "gold.jsonl")] == kept
+    for name in ("counts", "agreement", "rates"):
+        assert manifest[name] == whole[name]
+    left = sum(reasons.get("filtered", 0) for reasons in manifest["unresolved"].values())
+    assert left == 7 - len(kept)
+    assert recompute(out)["matches"]
+
+
+def test_a_record_that_was_not_asked_for_keeps_no_text(tmp_path):
+    chosen(tmp_path, dimensions=("abstention",))
+    text = (tmp_path / "unresolved.jsonl").read_text(encoding="utf-8")
+    assert "A passage." not in text and "=2+2" not in text
+
+
+def test_notes_of_graders_leave_only_when_asked_for(tmp_path):
+    _labelled, manifest = chosen(tmp_path, grader_notes=True)
+    assert [flag["note"] for flag in lines(tmp_path, "gold.jsonl")[-1]["flag"]] == ["look"]
+    assert manifest["choice"]["grader_notes"] is True
+
+
+def test_the_parts_of_the_design_are_marked_and_follow_from_the_manifest(tmp_path):
+    labelled = a_set()
+    record_design(round=labelled.round, design="random", seed=3, tuning_share=0.5, few_shot=["i2"])
+    manifest = gold_export.export_gold(version=labelled.version, round=labelled.round, out=tmp_path)
+    parts = {row["item_id"]: row["calibration_split"] for row in lines(tmp_path, "gold.jsonl")}
+    assert parts["i2"] == "few_shot"
+    assert parts["i1"] in ("tuning", "calibration")
+    assert manifest["calibration_split"]["seed"] == 3
+
+    rewrite(tmp_path, lambda row: row | {"calibration_split": "calibration"})
+    places = [difference["where"] for difference in recompute(tmp_path)["differences"]]
+    assert any(place.endswith("calibration_split") and "r2" in place for place in places)
+
+
+def rewrite(folder, change):
+    """Edit every gold record and mend all hashes, so that only what follows from them can tell."""
+    rows = [change(row) for row in lines(folder, "gold.jsonl")]
+    (folder / "gold.jsonl").write_bytes(b"".join(goldfile.line_of(row) for row in rows))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for name in manifest["files"]:
+        manifest["files"][name] = goldfile.file_facts(folder / name)
+    manifest["manifest_sha256"] = goldfile.manifest_hash(manifest)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def mended(folder, name):
+    """The same for one file that somebody edited."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"][name] = goldfile.file_facts(folder / name)
+    manifest["manifest_sha256"] = goldfile.manifest_hash(manifest)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_an_edited_parquet_cell_is_named_even_when_the_hashes_are_mended(exported):
+    folder, _manifest = exported
+    path = folder / "gold.parquet"
+    table = pyarrow.parquet.read_table(path).to_pylist()
+    table[1]["label"] = "supported"
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(table), path)
+    assert recompute(folder)["differences"][0]["where"] == "files.gold.parquet.bytes"
+    mended(folder, "gold.parquet")
+    assert recompute(folder)["differences"] == [
+        {"where": "gold.parquet, record 2.label", "recorded": "supported", "recomputed": "unsupported"}
+    ]
+
+
+def test_a_removed_parquet_row_is_named(exported):
+    folder, _manifest = exported
+    path = folder / "gold.parquet"
+    pyarrow.parquet.write_table(pyarrow.parquet.read_table(path).slice(0, 6), path)
+    mended(folder, "gold.parquet")
+    assert recompute(folder)["differences"] == [
+        {"where": "gold.parquet: rows", "recorded": 6, "recomputed": 7}
+    ]
+
+
+@pytest.mark.parametrize("name", ["gold.parquet", "gold.csv", "gold.jsonl", "README.md", "unresolved.jsonl"])
+def test_one_changed_byte_of_any_file_is_found_and_the_file_named(exported, name):
+    folder, _manifest = exported
+    content = bytearray((folder / name).read_bytes())
+    at = len(content) // 2
+    content[at] = content[at] ^ 1
+    (folder / name).write_bytes(bytes(content))
+    found = recompute(folder)
+    assert not found["matches"]
+    assert any(name in difference["where"] for difference in found["differences"])
+
+
+def test_a_missing_parquet_file_is_named(exported):
+    folder, _manifest = exported
+    (folder / "gold.parquet").unlink()
+    assert "gold.parquet" in recompute(folder)["differences"][0]["where"]
+
+
+# The card
+
+
+def test_the_card_has_a_head_that_hubs_read_and_the_counts_of_the_manifest(exported):
+    folder, manifest = exported
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    _empty, head, body = text.split("---\n", 2)
+    told = yaml.safe_load(head)
+    assert told["pretty_name"] == "Set (gold, version 1)"
+    assert told["language"] == ["de", "en"]
+    assert told["configs"][0]["data_files"][0]["path"] == "gold.parquet"
+    assert manifest["content_hash"] in body
+    assert "| grounding | 8 | 5 | 3 |" in body
+
+
+def test_an_edited_figure_of_the_card_is_named(exported):
+    folder, _manifest = exported
+    path = folder / "README.md"
+    path.write_text(path.read_text().replace("| grounding | 8 | 5 | 3 |", "| grounding | 8 | 8 | 0 |"))
+    mended(folder, "README.md")
+    (difference,) = recompute(folder)["differences"]
+    assert difference["where"].startswith("README.md, line ")
+    assert "| 8 | 8 | 0 |" in difference["recorded"]
+
+
+def test_other_peoples_words_are_no_markup_in_the_card(tmp_path):
+    labelled = a_set()
+    labelled.version.evalset.name = "<script>x</script> [a](b)\n# c"
+    manifest = gold_export.export_gold(version=labelled.version, round=labelled.round, out=tmp_path)
+    text = (tmp_path / "README.md").read_text()
+    body = text.split("---\n", 2)[2]
+    assert "<script>" not in body and "[a](b)" not in body and "\n# c" not in body
+    assert yaml.safe_load(text.split("---\n", 2)[1])["pretty_name"].startswith("<script>")
+    assert manifest["evalset_name"].endswith("# c")
+
+
+def test_the_page_offers_the_choice_and_downloads_it(client, tmp_path):
+    labelled = a_set()
+    person = get_user_model().objects.create_user("lead", password="x")
+    labelled.version.evalset.memberships.create(person=person, role="lead")
+    client.force_login(person)
+    page = client.get("/evalsets/set/1/gold/").content.decode()
+    assert 'name="sources"' in page and 'value="language=de"' in page
+    answer = client.get("/evalsets/set/1/gold/download/?sources=agreed&strata=language%3Den&notes=on")
+    names = zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content)))
+    rows = [json.loads(line) for line in names.read("gold.jsonl").splitlines()]
+    assert {(row["source"], row["strata"]["language"]) for row in rows} == {("agreed", "en")}
+    assert json.loads(names.read("manifest.json"))["choice"]["grader_notes"] is True
+
+
+@pytest.mark.parametrize("query", ["sources=invented", "strata=nothing", "round=99", "parts=all"])
+def test_a_choice_that_is_none_is_said_and_nothing_is_downloaded(client, query):
+    labelled = a_set()
+    person = get_user_model().objects.create_user("lead", password="x")
+    labelled.version.evalset.memberships.create(person=person, role="lead")
+    client.force_login(person)
+    assert client.get(f"/evalsets/set/1/gold/download/?{query}").status_code == 400
+
+
+def test_the_command_takes_the_choice(tmp_path):
+    labelled = a_set()
+    out = io.StringIO()
+    words = ["--source", "adjudicated", "--stratum", "language=en", "--split", "calibration"]
+    call_command("export_gold", "set@1", "--out", str(tmp_path), *words, "--json", stdout=out)
+    assert json.loads(out.getvalue())["choice"] == {
+        "dimensions": [],
+        "sources": ["adjudicated"],
+        "strata": [["language", "en"]],
+        "parts": ["calibration"],
+        "grader_notes": False,
+    }
+    with pytest.raises(CommandError, match="NAME=VALUE"):
+        call_command("export_gold", "set@1", "--out", str(tmp_path), "--stratum", "en")
+    with pytest.raises(CommandError, match="does not ask about 'nothing'"):
+        call_command("export_gold", "set@1", "--out", str(tmp_path), "--dimension", "nothing")
+    assert labelled.version.number == 1
