@@ -92,6 +92,7 @@ try:
 except (ValueError, KeyError) as error:
     raise ImproperlyConfigured(f"DATABASE_URL is not a database address: {error}") from error
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"]["ENGINE"] = "config.sqlite"
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,

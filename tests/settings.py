@@ -30,7 +30,7 @@ STATIC_ROOT.mkdir(exist_ok=True)
 REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"] = {"user": None}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
-if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+if DATABASES["default"]["ENGINE"] == "config.sqlite":
     # A file: an in-memory database lives in one connection; the live server and workers bring their own.
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
     DATABASES["default"]["OPTIONS"]["init_command"] += " PRAGMA synchronous=OFF;"
