@@ -31,6 +31,11 @@ class MarkedClaim:
     claim: Claim
     mark: str  # empty: not marked yet
     is_now: bool
+    text: str  # as it was marked: the claim of a draft may have been corrected since
+
+    @property
+    def was_corrected(self) -> bool:
+        return self.text != self.claim.text
 
     @property
     def says(self) -> str:
@@ -47,6 +52,7 @@ class AuditScreen:
     progress: SampleProgress
     before: int | None
     after: int | None
+    removed: list[ClaimAudit]  # marked, and removed by hand since: these marks count as well
 
     @property
     def back(self) -> int | None:
@@ -78,13 +84,15 @@ def samples_of(version: EvalSetVersion, person) -> list[SampleProgress]:
 
 def audit_screen(audited: AuditedResponse, person, claim_id: int | None = None) -> AuditScreen:
     """The response; the claim asked for is the one to mark, else the first without a mark."""
-    marks = dict(audited.claims.values_list("claim_id", "mark"))
+    given = list(audited.claims.order_by("pk"))
+    marks = {marked.claim_id: marked for marked in given if marked.claim_id}
     extracted = list(audited.response.claims.filter(parent__isnull=True))
-    unmarked = [claim.pk for claim in extracted if claim.pk not in marks]
+    # What was added after the audit was not there to be marked.
+    unmarked = [claim.pk for claim in extracted if claim.pk not in marks and not audited.done_at]
     asked = [claim.pk for claim in extracted if claim.pk == claim_id]
     now = next(iter([*asked, *unmarked]), None)
     claims = [
-        MarkedClaim(number, claim, marks.get(claim.pk, ""), claim.pk == now)
+        _marked(number, claim, marks.get(claim.pk), claim.pk == now)
         for number, claim in enumerate(extracted, start=1)
     ]
     position, total = audited.position, audited.sample.responses.count()
@@ -95,7 +103,14 @@ def audit_screen(audited: AuditedResponse, person, claim_id: int | None = None) 
         progress=progress_of_sample(audited.sample, person),
         before=position - 1 if position > 1 else None,
         after=position + 1 if position < total else None,
+        removed=[marked for marked in given if marked.claim_id is None],
     )
+
+
+def _marked(number: int, claim: Claim, marked: ClaimAudit | None, is_now: bool) -> MarkedClaim:
+    if marked is None:
+        return MarkedClaim(number, claim, "", is_now, claim.text)
+    return MarkedClaim(number, claim, marked.mark, is_now, marked.text)
 
 
 def drawn_audits(runs: list[SystemRun]) -> QuerySet[AuditedResponse]:

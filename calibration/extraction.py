@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from django.db.models import Count
+
 from annotate.auditing import drawn_audits, latest_audits
 from annotate.models import ClaimAudit, Round
 from calibration import stats
@@ -92,7 +94,11 @@ def _figures(audited: Sequence[Audited]) -> Figures:
 
 
 def _audited(runs: list[SystemRun]) -> Iterator[Audited]:
-    """Of each drawn response the latest finished audit, else one that waits."""
+    """Of each drawn response the latest finished audit, else one that waits.
+
+    What was marked counts, not what is there now: a correction mends the claims that somebody looked at, and
+    says nothing about the others.
+    """
     fields = (
         "pk",
         "response_id",
@@ -103,21 +109,19 @@ def _audited(runs: list[SystemRun]) -> Iterator[Audited]:
     )
     finished = {row[1]: row for row in latest_audits(runs).values_list(*fields)}
     waiting = {row[1]: row for row in drawn_audits(runs).values_list(*fields) if row[1] not in finished}
-    marks = dict(
-        ClaimAudit.objects.filter(audited__in=[row[0] for row in finished.values()]).values_list(
-            "claim_id", "mark"
-        )
-    )
-    claims: dict[int, list[int]] = {}
-    extracted = Claim.objects.filter(response__in=[*finished, *waiting], parent__isnull=True)
-    for claim, response in extracted.values_list("pk", "response_id"):
-        claims.setdefault(response, []).append(claim)
+    marks: dict[int, list[str | None]] = {}
+    given = ClaimAudit.objects.filter(audited__in=[row[0] for row in finished.values()])
+    for response, mark in given.order_by("pk").values_list("audited__response_id", "mark"):
+        marks.setdefault(response, []).append(mark)
+    unmarked = Claim.objects.filter(response__in=waiting, parent__isnull=True).order_by()
+    for response, count in unmarked.values_list("response_id").annotate(n=Count("pk")):
+        marks[response] = [None] * count
     for response, (_pk, _response, item, run, strata, missing) in (finished | waiting).items():
         is_done = response in finished
         yield Audited(
             item=item,
             run=run,
             strata=strata,
-            marks=tuple(marks.get(claim) if is_done else None for claim in claims.get(response, ())),
+            marks=tuple(marks.get(response, ())),
             missing=missing if is_done else None,
         )
