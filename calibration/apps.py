@@ -8,4 +8,8 @@ class CalibrationConfig(AppConfig):
     name = "calibration"
 
     def ready(self):
+        from calibration.extraction_runs import what_hinders_freezing
+        from evalsets.services import hindrances
+
         keep(self, report_rules)
+        hindrances.append(what_hinders_freezing)

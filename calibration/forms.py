@@ -7,6 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from calibration.estimates import Estimate, estimate
+from calibration.extraction_runs import MOST_TOKENS
 from calibration.judges import prompts
 from calibration.judges.prompts import Wording
 from calibration.leases import DEFAULT_CONCURRENCY
@@ -17,7 +18,7 @@ from calibration.services import BUILT_IN, KEY_VARIABLE, dimensions_of, rubric_i
 from calibration.spending import Budget
 from calibration.targets import targets_of
 from evalsets.labels import LABELS
-from evalsets.models import Response, System
+from evalsets.models import Response, State, System, SystemRun
 
 CHOSEN_PARAMETERS = ("only_cited", "reasoning", "reasoning_effort")
 
@@ -97,6 +98,12 @@ class BudgetForm(PlainForm):
         decimal_places=6,
         help_text=_("In the currency of the judge's prices. Calls under way at the limit end and count."),
     )
+
+    @property
+    def limits(self) -> list[tuple[str, object]]:
+        """What was named of the budget, by its label."""
+        named = ((self.fields[name].label, self.cleaned_data[name]) for name in BudgetForm.base_fields)
+        return [(str(label), limit) for label, limit in named if limit is not None]
 
     @property
     def budget(self) -> Budget:
@@ -289,12 +296,6 @@ class StartForm(BudgetForm):
         if self.cleaned_data.get("budget_money") is not None and not (chosen and chosen.prices):
             self.add_error("budget_money", _("A budget of money needs the judge's prices: set them first."))
 
-    @property
-    def limits(self) -> list[tuple[str, object]]:
-        """What was named of the budget, by its label."""
-        named = ((self.fields[name].label, self.cleaned_data[name]) for name in BudgetForm.base_fields)
-        return [(str(label), limit) for label, limit in named if limit is not None]
-
     def _able(self, name: str) -> tuple[str, ...]:
         judge = self.judges.get(name)
         return dimensions_of(judge, self.rubric_version) if judge else BUILT_IN.get(name, tuple(LABELS))
@@ -334,6 +335,88 @@ class StartForm(BudgetForm):
         """Judged systems of the judge's own family."""
         judge = self.judges.get(self.cleaned_data["judge"])
         return kin_of(judge.family, [run.system for run in self.chosen_runs]) if judge else []
+
+
+class ExtractionForm(BudgetForm):
+    """Which model takes the responses of which draft runs apart."""
+
+    field_order = ["judge", "system_runs", "again", "max_tokens", "use_cache"]  # the budget comes last
+    judge = forms.ChoiceField(
+        label=_("Model"),
+        help_text=_("One of the LLM judges of this eval set; its prompt is another one here."),
+    )
+    system_runs = forms.MultipleChoiceField(
+        label=_("System runs"),
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+        help_text=_("None chosen: every draft."),
+    )
+    again = forms.BooleanField(
+        label=_("Also responses that were extracted before"),
+        required=False,
+        help_text=_("Their claims are replaced, with what was corrected by hand and marked in an audit."),
+    )
+    max_tokens = forms.IntegerField(
+        label=_("Most tokens of an answer"),
+        min_value=64,
+        max_value=1_000_000,
+        initial=MOST_TOKENS,
+        help_text=_("A long response makes many claims. An answer that is cut off is a failure."),
+    )
+    use_cache = forms.BooleanField(
+        label=_("Take over answers to the very same request"), required=False, initial=True
+    )
+    response = forms.IntegerField(widget=forms.HiddenInput, required=False)
+
+    def __init__(self, *args, version, **options):
+        super().__init__(*args, **options)
+        self.version = version
+        judges = Judge.objects.filter(evalset=version.evalset, is_active=True, kind=Judge.Kind.OPENAI)
+        self.judges = {judge.name: judge for judge in judges}
+        drafts = version.runs.select_related("system").exclude(state=State.FROZEN)
+        self.runs = {str(run.number): run for run in drafts}
+        self.offer("judge", [(name, f"{name} ({judge.model})") for name, judge in self.judges.items()])
+        self.offer("system_runs", [(number, str(run)) for number, run in self.runs.items()])
+
+    def clean(self):
+        cleaned = super().clean()
+        if pk := cleaned.get("response"):
+            found = Response.objects.filter(pk=pk, version=self.version).select_related("run").first()
+            if found is None or str(found.run.number) not in self.runs:
+                raise forms.ValidationError(_("This response is not one of a draft run."))
+            cleaned |= {"system_runs": [str(found.run.number)], "again": True}
+        return cleaned
+
+    @property
+    def chosen_judge(self) -> Judge:
+        return self.judges[self.cleaned_data["judge"]]
+
+    @property
+    def chosen_runs(self) -> list[SystemRun]:
+        return [self.runs[number] for number in self.cleaned_data["system_runs"] or self.runs]
+
+    @property
+    def chosen_responses(self) -> list[int] | None:
+        return [self.cleaned_data["response"]] if self.cleaned_data["response"] else None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What `refuse_extraction` and `start_extraction` have in common."""
+        return {
+            "judge": self.chosen_judge,
+            "version": self.version,
+            "system_runs": self.chosen_runs,
+            "again": self.cleaned_data["again"],
+            "responses": self.chosen_responses,
+            "budget": self.budget,
+        }
+
+
+class ClaimForm(PlainForm):
+    text = forms.CharField(
+        label=_("Claim"), max_length=10_000, widget=forms.Textarea(attrs={"rows": 2, "dir": "auto"})
+    )
+    was = forms.CharField(widget=forms.HiddenInput, required=False, strip=False)
 
 
 class VerdictFilter(PlainForm):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import Avg, Count, Min, Q, Sum
+from django.db.models import Avg, Count, Min, Q, QuerySet, Sum
 from django.utils import timezone
 
 from calibration.models import JudgeRun, Verdict, WorkerSighting
@@ -150,7 +150,10 @@ def worker_seen() -> bool:
 
 def runs_of(version: EvalSetVersion) -> list[JudgeRun]:
     """The judge runs of a version, newest first, each with its counts."""
-    runs = version.judge_runs.select_related("judge").order_by("-number")
+    return _counted(version.judge_runs.select_related("judge").order_by("-number"))
+
+
+def _counted(runs: QuerySet[JudgeRun]) -> list[JudgeRun]:
     return list(
         runs.annotate(
             total=Count("verdicts"),
@@ -158,6 +161,17 @@ def runs_of(version: EvalSetVersion) -> list[JudgeRun]:
             failed=Count("verdicts", filter=Q(verdicts__state=State.FAILED)),
         )
     )
+
+
+def extractions_of(version: EvalSetVersion) -> list[JudgeRun]:
+    """The extractions of a version, newest first, each with its counts."""
+    runs = JudgeRun.every.filter(version=version, purpose=JudgeRun.Purpose.EXTRACTION)
+    return _counted(runs.select_related("judge").order_by("-number"))
+
+
+def found_in(run: JudgeRun) -> dict[str, int]:
+    """Of an extraction: the responses that make claims, and those that make none."""
+    return dict(run.verdicts.filter(state=State.VALID).values_list("label").annotate(n=Count("pk")))
 
 
 def kin_of(family: str, systems: Iterable[System]) -> list[str]:

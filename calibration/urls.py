@@ -4,7 +4,9 @@ from calibration.views import (
     agreement,
     alerts,
     audit,
+    claims,
     exchange,
+    extractions,
     gold,
     judges,
     method,
@@ -24,6 +26,8 @@ ALERT = "evalsets/<slug:slug>/alerts/<int:alert>"
 VERSION = "evalsets/<slug:slug>/<int:number>"
 JUDGE_RUN = f"{VERSION}/judges/runs/<int:run>"
 WATCH = f"{VERSION}/watches/<slug:watch>"
+EXTRACTION = f"{VERSION}/extractions/<int:extraction>"
+RESPONSE = f"{VERSION}/claims/responses/<int:pk>"
 REPORT = f"{JUDGE_RUN}/calibration/<slug:dimension>"
 
 urlpatterns = [
@@ -64,6 +68,21 @@ urlpatterns = [
     path(f"{REPORT}/cases/", report.cases, name="report_cases"),
     path(f"{REPORT}/cases/doubt/", report.doubt, name="doubt_gold"),
     path(f"{REPORT}/<int:report>/kappa.<slug:kind>", report.kappa_chart, name="kappa_chart"),
+    path(f"{VERSION}/claims/", claims.claims, name="claims"),
+    path(f"{VERSION}/claims/runs/<int:run_number>/", claims.run_claims, name="run_claims"),
+    path(f"{RESPONSE}/", claims.response_claims, name="response_claims"),
+    path(f"{RESPONSE}/add/", claims.add, name="add_claim"),
+    path(f"{RESPONSE}/<int:claim>/change/", claims.change, name="change_claim"),
+    path(f"{RESPONSE}/<int:claim>/remove/", claims.remove, name="remove_claim"),
+    path(f"{VERSION}/extractions/", extractions.extractions, name="extractions"),
+    path(f"{VERSION}/extractions/confirm/", extractions.confirm_extraction, name="confirm_extraction"),
+    path(f"{VERSION}/extractions/start/", extractions.start, name="start_extraction"),
+    path(f"{EXTRACTION}/", extractions.extraction_run, name="extraction_run"),
+    path(f"{EXTRACTION}/progress/", extractions.progress, name="extraction_progress"),
+    path(f"{EXTRACTION}/stop/", extractions.stop, name="stop_extraction"),
+    path(f"{EXTRACTION}/resume/", extractions.resume, name="resume_extraction"),
+    path(f"{EXTRACTION}/cancel/", extractions.cancel, name="cancel_extraction"),
+    path(f"{EXTRACTION}/answers/", extractions.answers, name="extraction_answers"),
     path(f"{VERSION}/audit/result/", audit.extraction, name="extraction"),
     path(f"{VERSION}/rates/", rates.rates, name="rates"),
     path(f"{VERSION}/rates/<slug:picture>.<slug:kind>", rates.rates_chart, name="rates_chart"),

@@ -14,6 +14,7 @@ from rest_framework.views import set_rollback
 
 import annotate.services
 import calibration.services
+import evalsets.services
 from annotate.access import ClosedWhileGrading
 from calibration.gold_export import NotExportable
 from calibration.reports import NotReportable
@@ -22,7 +23,13 @@ from evalsets.api.problems import CONTENT_TYPE, Refusal, document, field_errors
 from evalsets.importing import ImportRefused
 
 ROOT = "/api/"
-REFUSED = (annotate.services.Refused, calibration.services.Refused, NotExportable, NotReportable)
+REFUSED = (
+    annotate.services.Refused,
+    calibration.services.Refused,
+    evalsets.services.NotYet,
+    NotExportable,
+    NotReportable,
+)
 
 
 def problem_of(exc: Exception, context: dict) -> Response | None:

@@ -5,14 +5,14 @@ it and there again after an import. A claim that came with a file and was never 
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import ProtectedError
+from django.db.models import Count, ProtectedError
+from django.db.models.fields.json import KT
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -95,9 +95,9 @@ def change_claim(*, claim: Claim, text: str, was: str) -> Claim:
     """By hand: `was` is the text that the person had before their eyes. What it said first is kept."""
     lock_draft(claim.response.run)
     claim = _still_there(claim)
-    if claim.text == text.strip():
+    if _lines(claim.text) == _lines(text):
         return claim
-    if claim.text != was:
+    if _lines(claim.text) != _lines(was):
         raise ClaimRefused(_("This claim was changed meanwhile: read it again."))
     _refuse_labelled(claim)
     origin = origin_of(claim) or {"by": FILE}
@@ -121,6 +121,11 @@ def replace_claims(*, response: Response, claims: Sequence[NewClaim]) -> list[Cl
     return _stored(response, claims)
 
 
+def _lines(text: str) -> str:
+    """Browsers send line breaks of their own."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
 def _whole(response: Response):
     return Claim.objects.filter(response=response, parent__isnull=True)
 
@@ -133,7 +138,7 @@ def _still_there(claim: Claim) -> Claim:
 
 
 def _checked(response: Response, text: str) -> str:
-    text = text.strip()
+    text = _lines(text)
     if is_blank(text):
         raise ClaimRefused(_("A claim needs text."))
     try:
@@ -204,20 +209,21 @@ class Origins:
 
 
 def origins_of(runs: Iterable[SystemRun]) -> Origins:
-    kinds: Counter[str] = Counter()
-    extractors: Counter[tuple[str, str]] = Counter()
-    corrected = 0
     found = Claim.objects.filter(response__run__in=list(runs), parent__isnull=True).order_by()
-    for claim in found.only("extra").iterator(chunk_size=2000):
-        origin = origin_of(claim)
-        kinds[origin.get("by", FILE)] += 1
-        corrected += "edited_at" in origin
-        if origin.get("by") == EXTRACTION:
-            extractors[str(origin.get("model", "")), str(origin.get("resolved_model", ""))] += 1
+    extracted = found.filter(extra__meta__origin__by=EXTRACTION)
+    total, by_hand = found.count(), found.filter(extra__meta__origin__by=HAND).count()
+    models = extracted.annotate(
+        asked=KT("extra__meta__origin__model"), answered=KT("extra__meta__origin__resolved_model")
+    ).values_list("asked", "answered")
+    extractors = [
+        (asked or "", answered or "", n)
+        for asked, answered, n in models.annotate(n=Count("pk")).order_by("asked", "answered")
+    ]
+    by_extraction = sum(n for _asked, _answered, n in extractors)
     return Origins(
-        file=kinds[FILE],
-        extraction=kinds[EXTRACTION],
-        hand=kinds[HAND],
-        corrected=corrected,
-        extractors=[(*models, n) for models, n in sorted(extractors.items())],
+        file=total - by_extraction - by_hand,
+        extraction=by_extraction,
+        hand=by_hand,
+        corrected=found.filter(extra__meta__origin__edited_at__isnull=False).count(),
+        extractors=extractors,
     )

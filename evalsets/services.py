@@ -460,6 +460,14 @@ class HashMoved(Exception):
     """The rows are not what the hash was computed from."""
 
 
+class NotYet(Exception):
+    """Something stands against freezing now; the message is a sentence for the person who asked."""
+
+
+# What the apps above have against freezing a run: a sentence each, or nothing.
+hindrances: list[Callable[[SystemRun], str]] = []
+
+
 @transaction.atomic
 def freeze_version(
     *, version: EvalSetVersion, person=None, primary_unit: str | None = None
@@ -489,6 +497,9 @@ def freeze_run(*, run: SystemRun) -> SystemRun:
     )
     if run.is_frozen:
         return run
+    for says in hindrances:
+        if words := says(run):
+            raise NotYet(words)
     run.content_hash = run_hash(run)
     run.state, run.frozen_at = State.FROZEN, timezone.now()
     run.save(update_fields=["content_hash", "state", "frozen_at"])

@@ -50,18 +50,26 @@ def freeze(request, slug, number):
 def freeze_run(request, slug, number, run_number):
     found = version_of(request.user, slug, number)
     run = get_object_or_404(found.runs.select_related("system"), number=run_number)
+    context = {"version": found, "run": run}
     if request.method == "POST":
-        services.freeze_run(run=run)
+        try:
+            services.freeze_run(run=run)
+        except services.NotYet as why:
+            return render(request, "evalsets/freeze_run.html", context | {"trouble": str(why)}, status=409)
         messages.success(request, _("Run %(number)d is frozen.") % {"number": run.number})
         return redirect("evalsets:version", slug, number)
-    return render(request, "evalsets/freeze_run.html", {"version": found, "run": run})
+    return render(request, "evalsets/freeze_run.html", context)
 
 
 @require_POST
 def freeze_runs(request, slug, number):
     found = version_of(request.user, slug, number)
-    frozen = services.freeze_runs(version=found)
-    messages.success(request, _("%(n)d runs are frozen.") % {"n": len(frozen)})
+    try:
+        frozen = services.freeze_runs(version=found)
+    except services.NotYet as why:
+        messages.error(request, str(why))
+    else:
+        messages.success(request, _("%(n)d runs are frozen.") % {"n": len(frozen)})
     return redirect("evalsets:version", slug, number)
 
 

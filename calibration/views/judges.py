@@ -13,6 +13,13 @@ from calibration.services import Refused, add_judge, judge_named, resume_run, se
 from calibration.sightings import note_sighting
 
 PAGE = 50
+PLACES = {
+    "page": "calibration:judge_run",
+    "progress": "calibration:judge_run_progress",
+    "stop": "calibration:stop_judge_run",
+    "resume": "calibration:resume_judge_run",
+    "rows": "calibration:verdicts",
+}
 
 
 def judge_run_of(person, slug, number, run):
@@ -113,7 +120,7 @@ def start_judge_run(request, slug, number):
 def judge_run(request, slug, number, run):
     version, judge_run = judge_run_of(request.user, slug, number, run)
     context = {"version": version, "run": judge_run, "progress": progress_of(judge_run)}
-    context["budget_form"] = budget_form_of(judge_run)
+    context |= {"budget_form": budget_form_of(judge_run), "places": PLACES}
     if judge_run.state != JudgeRun.State.RUNNING:
         context["repeats"] = repeats_of(judge_run)
     return render(request, "calibration/judge_run.html", context)
@@ -124,7 +131,7 @@ def progress(request, slug, number, run):
     """The piece of the page that changes; the page polls it while the run is under way."""
     version, judge_run = judge_run_of(request.user, slug, number, run)
     context = {"version": version, "run": judge_run, "progress": progress_of(judge_run)}
-    context["budget_form"] = budget_form_of(judge_run)
+    context |= {"budget_form": budget_form_of(judge_run), "places": PLACES}
     return render(request, "calibration/_judge_progress.html", context)
 
 
@@ -155,21 +162,26 @@ def resume_judge_run(request, slug, number, run):
 def verdicts(request, slug, number, run):
     version, judge_run = judge_run_of(request.user, slug, number, run)
     note_sighting(run=judge_run, person=request.user)
-    form = VerdictFilter(request.GET)
+    context = {"version": version, **rows_of(judge_run, request.GET)}
+    status = 400 if context["form"].errors else 200
+    return render(request, "calibration/judge_verdicts.html", context, status=status)
+
+
+def rows_of(run, asked):
+    """One page of a run's verdicts, as the query string asks for them."""
+    form = VerdictFilter(asked)
     chosen = {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
     found = (
-        judge_run.verdicts.filter(**chosen)
+        run.verdicts.filter(**chosen)
         .select_related("response__item", "claim")
         .prefetch_related("calls")
         .order_by("pk")
     )
-    query = request.GET.copy()
+    query = asked.copy()
     query.pop("page", None)
-    context = {
-        "version": version,
-        "run": judge_run,
+    return {
+        "run": run,
         "form": form,
-        "page_obj": Paginator(found, PAGE).get_page(request.GET.get("page")),
+        "page_obj": Paginator(found, PAGE).get_page(asked.get("page")),
         "query": query.urlencode(),
     }
-    return render(request, "calibration/judge_verdicts.html", context, status=400 if form.errors else 200)

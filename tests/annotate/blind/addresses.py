@@ -39,6 +39,7 @@ def values(world) -> dict:
         "mark": 1,
         "judge": 1,
         "alert": 1,
+        "extraction": 1,
         "kind": "svg",
         "picture": "confusion",
         "pk": response.pk,

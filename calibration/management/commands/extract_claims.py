@@ -1,0 +1,129 @@
+from django.core.management.base import CommandError
+
+from calibration.extraction_runs import (
+    MOST_TOKENS,
+    estimate_extraction,
+    refuse_extraction,
+    resume_extraction,
+    scope_of,
+    start_extraction,
+)
+from calibration.management.reporting import judge_of, version_named
+from calibration.management.running import (
+    RunningCommand,
+    budget_of,
+    estimate_facts,
+    estimate_in_words,
+    facts_of,
+    new_budget_of,
+    run_in_words,
+    system_runs_of,
+)
+from calibration.models import JudgeRun
+from calibration.queries import found_in, progress_of
+from calibration.services import Refused
+from evalsets.models import State
+
+
+class Command(RunningCommand):
+    help = "Extract the claims of a version's draft runs: start it, go on with it, or wait for the end."
+    of_a_start = ("system_run", "again", "answer_tokens", "no_cache", "dry_run")
+
+    def add_arguments(self, parser):
+        super().add_arguments(parser)
+        parser.add_argument("--again", action="store_true", help="replace what was extracted before, too")
+        parser.add_argument(
+            "--answer-tokens", type=int, help=f"most tokens of an answer; {MOST_TOKENS} when not given"
+        )
+
+    def report(self, **options):
+        self.refuse_words_without_effect(options)
+        version = version_named(options["version"])
+        try:
+            if options["dry_run"]:
+                return _dry(version, options)
+            run = _started(version, options) if options["resume"] is None else _resumed(version, options)
+        except Refused as error:
+            raise CommandError(str(error)) from error
+        if options["wait"]:
+            self.wait(run)
+        run.refresh_from_db()
+        found = found_in(run)
+        responses = {"with_claims": found.get("claims", 0), "without": found.get("no_claims", 0)}
+        return {**facts_of(run, progress_of(run)), "responses": responses}
+
+    def sentences(self, result):
+        if result.get("dry_run"):
+            said = f"An extraction by {result['judge']} would make {result['calls']} calls"
+            return [f"{said} for {result['targets']} responses; nothing was started.", *_left(result)]
+        responses = result["responses"]
+        return [
+            f"Extraction {result['run']} by {result['judge']}: {result['state']}.",
+            f"  responses with claims {responses['with_claims']}, that make none {responses['without']}",
+            *run_in_words(result),
+        ]
+
+
+def _left(result):
+    kinds = [f"{kind.replace('_', ' ')} {n}" for kind, n in result["responses"].items()]
+    return ["  responses: " + ", ".join(kinds), *estimate_in_words(result)]
+
+
+def _asked(version, options):
+    if not options["judge"]:
+        raise CommandError(
+            "Name the judge whose model is asked with --judge, or an extraction with --resume."
+        )
+    if options["answer_tokens"] is not None and options["answer_tokens"] < 1:
+        raise CommandError("--answer-tokens is a number above zero.")
+    drafts = version.runs.exclude(state=State.FROZEN)
+    return {
+        "judge": judge_of(version, options["judge"]),
+        "version": version,
+        "system_runs": system_runs_of(version, options) or list(drafts),
+        "again": options["again"],
+        "budget": budget_of(options),
+    }
+
+
+def _started(version, options):
+    return start_extraction(
+        **_asked(version, options), max_tokens=options["answer_tokens"], use_cache=not options["no_cache"]
+    )
+
+
+def _dry(version, options):
+    asked = _asked(version, options)
+    responses = refuse_extraction(**asked)
+    scope = scope_of(asked["system_runs"])
+    found = estimate_extraction(
+        judge=asked["judge"],
+        responses=responses,
+        max_tokens=options["answer_tokens"],
+        use_cache=not options["no_cache"],
+    )
+    return {
+        "dry_run": True,
+        "judge": asked["judge"].name,
+        "targets": found.targets,
+        "responses": {
+            "without_claims": len(scope.without_claims),
+            "looked_at_and_none": len(scope.found_none),
+            "extracted": len(scope.extracted),
+            "came_with_claims": scope.with_claims,
+            "labelled": scope.labelled,
+            "empty": scope.empty,
+        },
+        **estimate_facts(found),
+    }
+
+
+def _resumed(version, options):
+    runs = JudgeRun.every.select_related("judge").filter(version=version, purpose=JudgeRun.Purpose.EXTRACTION)
+    run = runs.filter(number=options["resume"]).first()
+    if run is None:
+        raise CommandError(f"{version} has no extraction {options['resume']}.")
+    if options["judge"] and options["judge"] != run.judge.name:
+        raise CommandError(f"Extraction {run.number} is one of {run.judge}, not of {options['judge']}.")
+    resume_extraction(run=run, retry_failed=options["retry_failed"], budget=new_budget_of(options))
+    return run
