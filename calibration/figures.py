@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from django.http import Http404
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
@@ -258,6 +259,55 @@ def share_csv(rows: Iterable[dict[str, Any]]) -> str:
     return out.getvalue()
 
 
+def power_curve(rate: dict[str, Any]) -> dict[str, Any]:
+    """The smallest difference a set of so many items shows with power .8; the dot is this set."""
+    values = [{**point, "points": 100 * point["difference"]} for point in rate["curve"]]
+    here = [value for value in values if value["items"] == rate["items"]]
+    axis = {"grid": True, "gridColor": LINE, "tickCount": 5}
+    x = {
+        "field": "items",
+        "type": "quantitative",
+        "scale": {"type": "log"},
+        "title": _("items"),
+        "axis": {**axis, "values": [30, 100, 300, 1000, 5000], "format": "d"},
+    }
+    y = {"field": "points", "type": "quantitative", "title": _("points of a percentage"), "axis": axis}
+    encoding = {"x": x, "y": y}
+    layers: list[dict[str, Any]] = [
+        {"mark": {"type": "line", "color": JUDGE, "strokeWidth": 1.5}, "encoding": encoding},
+        {
+            "data": {"values": here},
+            "mark": {"type": "circle", "size": 90, "opacity": 1, "color": JUDGE},
+            "encoding": encoding,
+        },
+    ]
+    if (seen := rate["difference"]["value"]) is not None:
+        layers.append(
+            {
+                "data": {"values": [{"points": abs(100 * seen)}]},
+                "mark": {"type": "rule", "color": BAR, "strokeDash": [4, 4]},
+                "encoding": {"y": y},
+            }
+        )
+    return {**_chart(values, 300), "height": 180, "layer": layers}
+
+
+def power_described(rate: dict[str, Any]) -> str:
+    return "; ".join(
+        _("{n} items: {points:.1f} points").format(n=point["items"], points=100 * point["difference"])
+        for point in rate["curve"]
+    )
+
+
+def power_csv(rate: dict[str, Any]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["rate", "unit", "items", "difference"])
+    for point in rate["curve"]:
+        writer.writerow([inert(rate["label"]), rate["unit"], point["items"], point["difference"]])
+    return out.getvalue()
+
+
 def heat_map(confusion: dict[str, Any]) -> dict[str, Any]:
     """A confusion table as a picture: one shade where both said the same, another where they did not.
 
@@ -436,6 +486,17 @@ def png(spec: dict[str, Any]) -> bytes:
     import vl_convert
 
     return vl_convert.vegalite_to_png(json.dumps({**spec, "background": "white"}), scale=2)
+
+
+def as_file(spec: dict[str, Any], numbers: str, kind: str) -> tuple[str | bytes, str]:
+    """A picture as SVG or PNG, or its numbers as CSV, with the content type; 404 for another kind."""
+    if kind == "svg":
+        return svg(spec), "image/svg+xml"
+    if kind == "png":
+        return png(spec), "image/png"
+    if kind == "csv":
+        return numbers, "text/csv; charset=utf-8"
+    raise Http404
 
 
 def ladder_rows(agreement: dict[str, Any], *, graders_shown: int = 6) -> list[dict[str, Any]]:

@@ -199,6 +199,28 @@ OPTIONAL = {
     "context_relevance": _("Relevance of the served passages"),
 }
 
+CAUSES = {
+    "retriever owes a passage": _("the retriever owes a passage"),
+    "generator strayed": _("the generator strayed"),
+    "no expectation recorded": _("no expectation recorded"),
+}
+
+CHANGE_VERDICTS = {
+    "improvement": (
+        _("Improvement"),
+        _("One of over-answering and over-refusal dropped, and the other did not rise."),
+    ),
+    "regression": (
+        _("Regression"),
+        _("One of over-answering and over-refusal rose, and the other did not drop."),
+    ),
+    "trade": (_("A trade"), _("One of over-answering and over-refusal dropped while the other rose.")),
+    "not distinguishable": (
+        _("Not distinguishable"),
+        _("Neither over-answering nor over-refusal changed by more than this set can tell from nothing."),
+    ),
+}
+
 EXTRACTION_FAULTS = {
     "badly_split": _("badly split"),
     "not_in_response": _("not in the response"),

@@ -39,6 +39,27 @@ def points(value) -> str:
     return UNKNOWN if value is None else _signed(f"{100 * value:+.1f}")
 
 
+@register.filter
+def points_wide(value) -> str:
+    """0.0412 as 4.1: a width in points, without a sign."""
+    return UNKNOWN if value is None else f"{100 * value:.1f}"
+
+
+@register.filter
+def cause_words(cause: str):
+    return words.CAUSES.get(cause, cause)
+
+
+@register.filter
+def verdict_words(verdict: str):
+    return words.CHANGE_VERDICTS[verdict][0]
+
+
+@register.filter
+def verdict_sentence(verdict: str):
+    return words.CHANGE_VERDICTS[verdict][1]
+
+
 WRITTEN = {"share": share, "coefficient": coefficient, "words": word_count, "points": points}
 
 

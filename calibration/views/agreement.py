@@ -145,10 +145,4 @@ def _drawn(picture, kind, found, bar) -> tuple[str | bytes, str]:
         spec, numbers = figures.heat_map(found["confusion"]), figures.confusion_csv(found["confusion"])
     else:
         raise Http404
-    if kind == "svg":
-        return figures.svg(spec), "image/svg+xml"
-    if kind == "png":
-        return figures.png(spec), "image/png"
-    if kind == "csv":
-        return numbers, "text/csv; charset=utf-8"
-    raise Http404
+    return figures.as_file(spec, numbers, kind)

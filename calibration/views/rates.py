@@ -112,14 +112,7 @@ def rates_chart(request, slug, number, picture, kind):
     if not form.is_valid():
         raise Http404
     spec, numbers = _picture(picture, form, _rates(form))
-    made = {"svg": (figures.svg, "image/svg+xml"), "png": (figures.png, "image/png")}
-    if kind == "csv":
-        content, mime = numbers, "text/csv; charset=utf-8"
-    elif kind in made:
-        draw, mime = made[kind]
-        content = draw(spec)
-    else:
-        raise Http404
+    content, mime = figures.as_file(spec, numbers, kind)
     name = f"{picture}-{slug}-{number}-{form.unit}.{kind}"
     return HttpResponse(
         content, content_type=mime, headers={"Content-Disposition": f'attachment; filename="{name}"'}

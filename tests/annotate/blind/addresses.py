@@ -48,6 +48,7 @@ def values(world) -> dict:
         "token": "ts_000000000000",
         "evalsets:remove_member/pk": 1,
         "calibration:rates_chart/picture": "pair",
+        "calibration:compare_chart/picture": "over_refusal",
     }
     of_admin = {
         "object_id": 1,
