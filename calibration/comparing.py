@@ -369,10 +369,8 @@ def _with_verdict(found: Figures) -> Figures:
 
 def release_note(found: Figures) -> str:
     """The comparison in words for a release note: what was measured, by whom, and how sure."""
-    parts = [
-        "{after} against {before} on {version}, by {source}:".format(**found),
-        *(f"{_written(rate)};" for rate in found["rates"]),
-    ]
+    head = "{after} against {before} on {version}, by {source}".format(**found)
+    parts = [f"{head}: {'; '.join(_written(rate) for rate in found['rates'])}."]
     if "verdict" in found:
         parts.append(found["verdict"]["sentence"])
     if found["family"] > 1:

@@ -131,7 +131,19 @@ def _words(reason: str) -> str:
     return reason.replace("_", " ")
 
 
-def _warnings(items, answerable, reasons, strata) -> list[str]:
+def abstention_warnings(version: EvalSetVersion) -> list[str]:
+    """What the mix of questions leaves unsaid about over-answering and over-refusal."""
+    answerable: Counter[bool | None] = Counter()
+    reasons: Counter[str] = Counter()
+    kinds = version.items.order_by().values_list("answerable", "unanswerable_reason").annotate(n=Count("pk"))
+    for is_answerable, reason, n in kinds:
+        answerable[is_answerable] += n
+        if is_answerable is False:
+            reasons[reason] += n
+    return _abstention_warnings(answerable.total(), answerable, reasons)
+
+
+def _abstention_warnings(items, answerable, reasons) -> list[str]:
     warnings = []
     low, high = UNANSWERABLE_SHARE
     unanswerable = answerable[False]
@@ -166,6 +178,11 @@ def _warnings(items, answerable, reasons, strata) -> list[str]:
             )
             % {"n": answerable[None]}
         )
+    return warnings
+
+
+def _warnings(items, answerable, reasons, strata) -> list[str]:
+    warnings = _abstention_warnings(items, answerable, reasons)
     for name, values in sorted(strata.items()):
         (largest, most), (smallest, least) = values.most_common()[0], values.most_common()[-1]
         if len(values) > 1 and most > STRATA_RATIO * least:

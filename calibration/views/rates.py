@@ -13,6 +13,7 @@ from calibration.models import Judge
 from calibration.rates import human_figures, human_rates, review_responses, settings_of
 from calibration.scope import RatesForm
 from calibration.templatetags.figures import largest
+from evalsets.queries import abstention_warnings
 
 KINDS = ("svg", "png", "csv")
 STRATA_DRAWN = 16  # groups of a stratum in a picture; the CSV file has them all
@@ -36,6 +37,7 @@ def rates(request, slug, number):
         "figures": found,
         "to_review": review_responses(version, found),
         "command": form.command("rates"),
+        "warnings": abstention_warnings(version),
         "kinds": KINDS,
         "query": urlencode(form.query()),
         **_pictures(form, found),

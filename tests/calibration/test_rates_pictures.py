@@ -103,6 +103,7 @@ def swept(evalset):
 def test_the_page_draws_the_pair_with_its_lever_and_every_file_of_it(client, lead, swept):
     client.force_login(lead)
     page = client.get(url("rates"))
+    assert "50.0 % of the items are unanswerable (4 of 8)" in text_of(page)
     assert "Connected: systems that differ in threshold alone" in text_of(page)
     assert "eager: over-answering 75%, over-refusal 0%" in page.content.decode()
 
