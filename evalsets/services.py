@@ -45,7 +45,7 @@ from evalsets.text import is_blank
 LINES_AT_ONCE = 500
 CHARACTERS_AT_ONCE = 4_000_000
 LONGEST_NAME = 200
-_TAKEN_SLUGS = {"new"}  # /evalsets/new/ is the upload page
+_TAKEN_SLUGS = {"new", "sample"}  # pages at /evalsets/
 
 Progress = Callable[[int], None]
 

@@ -9,8 +9,8 @@ VERSION = "evalsets/<slug:slug>/<int:number>/"
 urlpatterns = [
     path("tokens/", token_pages.tokens, name="tokens"),
     path("tokens/<slug:token>/revoke/", token_pages.revoke, name="revoke_token"),
-    # "new" is the upload page, which spans the apps and is served by another one.
-    re_path(r"^evalsets/(?!new/$)(?P<slug>[-a-zA-Z0-9_]+)/$", views.evalset, name="evalset"),
+    # "new" and "sample" are pages that span the apps and are served by another one.
+    re_path(r"^evalsets/(?!(?:new|sample)/$)(?P<slug>[-a-zA-Z0-9_]+)/$", views.evalset, name="evalset"),
     path("evalsets/<slug:slug>/members/", views.members, name="members"),
     path("evalsets/<slug:slug>/members/<int:pk>/remove/", views.remove_member, name="remove_member"),
     path(VERSION, views.version, name="version"),
