@@ -6,7 +6,7 @@ JSON object that the commands print. A refused one raises ImportRefused and leav
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import BinaryIO
@@ -43,11 +43,12 @@ def import_evalset(
     dry_run: bool = False,
     mapping: ColumnMap | None = None,
     on_progress=None,
+    on_stored: Callable[[dict], None] | None = None,
 ) -> dict:
     """Import a file as a new version; `freeze` freezes the version and its system runs at once.
 
     `person` is who asks and needs the right to; `lead` is made a lead of the eval set by somebody who has the
-    machine in hand.
+    machine in hand. `on_stored` gets the object that is returned, inside the transaction, as its last word.
     """
     source = {"stream": stream, "filename": filename, "mapping": _spoken_of(mapping, with_labels)}
     evalsets.check_evalset(**source, name=name, on_progress=on_progress)
@@ -62,15 +63,18 @@ def import_evalset(
         if freeze:
             version = evalsets.freeze_version(version=version, person=person)
             imported.runs = [evalsets.freeze_run(run=run) for run in imported.runs]
+        told = {
+            **_described(version),
+            "counts": {**imported.counts, **labelled},
+            "runs": [_run_described(run) for run in imported.runs],
+            "notices": imported.notices,
+            "problems": [],
+            "dry_run": dry_run,
+        }
+        if on_stored:
+            on_stored(told)
         transaction.set_rollback(dry_run)
-    return {
-        **_described(version),
-        "counts": {**imported.counts, **labelled},
-        "runs": [_run_described(run) for run in imported.runs],
-        "notices": imported.notices,
-        "problems": [],
-        "dry_run": dry_run,
-    }
+    return told
 
 
 def import_responses(
@@ -83,6 +87,7 @@ def import_responses(
     dry_run: bool = False,
     mapping: ColumnMap | None = None,
     on_progress=None,
+    on_stored: Callable[[dict], None] | None = None,
 ) -> dict:
     """Add the responses of a file to a frozen version, one draft system run for each system."""
     source = {"stream": stream, "filename": filename, "mapping": _spoken_of(mapping, with_labels)}
@@ -93,18 +98,21 @@ def import_responses(
         SystemRun.objects.filter(pk__in=[run.pk for run in imported.runs]).update(notices=imported.notices)
         if freeze:
             imported.runs = [evalsets.freeze_run(run=run) for run in imported.runs]
+        runs = [_run_described(run) for run in imported.runs]
+        told = {
+            **_described(imported.version),
+            "run": runs[0]["run"],
+            "system": runs[0]["system"],
+            "runs": runs,
+            "counts": {**imported.counts, **labelled},
+            "notices": imported.notices,
+            "problems": [],
+            "dry_run": dry_run,
+        }
+        if on_stored:
+            on_stored(told)
         transaction.set_rollback(dry_run)
-    runs = [_run_described(run) for run in imported.runs]
-    return {
-        **_described(imported.version),
-        "run": runs[0]["run"],
-        "system": runs[0]["system"],
-        "runs": runs,
-        "counts": {**imported.counts, **labelled},
-        "notices": imported.notices,
-        "problems": [],
-        "dry_run": dry_run,
-    }
+    return told
 
 
 def _spoken_of(mapping: ColumnMap | None, with_labels: bool) -> ColumnMap | None:

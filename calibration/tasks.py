@@ -9,7 +9,7 @@ from celery import shared_task
 from celery.signals import worker_shutting_down
 from django.db import connections
 
-from calibration import telling, watches, work
+from calibration import telling, uploads, watches, work
 
 _ending = threading.Event()
 
@@ -38,10 +38,17 @@ def judge_verdicts(run_id: int) -> None:
         work.answer_bell(run_id=run_id, ending=_ending.is_set)
 
 
+@shared_task(name="calibration.tasks.import_upload")
+def import_upload(upload_id: int) -> None:
+    with _at_work():
+        uploads.import_upload(upload_id=upload_id)
+
+
 @shared_task(name="calibration.tasks.sweep")
 def sweep() -> None:
     with _at_work():
         work.sweep()
+        uploads.sweep()
         watches.check_watches()
 
 

@@ -20,6 +20,7 @@ from calibration.views import (
     second_look,
     summary,
     trust,
+    uploads,
     watch,
 )
 
@@ -42,6 +43,9 @@ urlpatterns = [
     path("evalsets/new/", exchange.upload, name="upload"),
     path("evalsets/sample/", sample.sample, name="sample"),
     path("evalsets/sample/store/", sample.store_sample, name="store_sample"),
+    path("uploads/<int:upload>/", uploads.upload_page, name="upload_page"),
+    path("uploads/<int:upload>/progress/", uploads.upload_progress, name="upload_progress"),
+    path("uploads/<int:upload>/discard/", uploads.discard_upload, name="discard_upload"),
     path(f"{VERSION}/responses/new/", exchange.upload_responses, name="upload_responses"),
     path(f"{VERSION}/export/", exchange.export_version, name="export_version"),
     path(f"{VERSION}/agreement/", agreement.agreement, name="agreement"),

@@ -13,9 +13,12 @@ class FileForm(forms.Form):
 
     file = forms.FileField(
         label=_("File"),
-        help_text=_("JSON Lines or CSV in UTF-8, plain or gzipped."),
+        help_text=_(
+            "JSON Lines or CSV in UTF-8, plain or gzipped. Files of other tools, JSON, Parquet and workbooks "
+            "too: the next page asks what their columns are."
+        ),
         allow_empty_file=True,  # an empty file is told like every other problem of a file
-        widget=forms.FileInput(attrs={"accept": ".jsonl,.ndjson,.json,.csv,.tsv,.gz"}),
+        widget=forms.FileInput(attrs={"accept": ".jsonl,.ndjson,.json,.csv,.tsv,.gz,.parquet,.xlsx"}),
     )
     with_labels = forms.BooleanField(
         label=_("Import labels too"),

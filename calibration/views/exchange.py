@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotate.access import labels_of
 from calibration import exchange
 from calibration.sightings import note_sightings
+from calibration.uploads import is_plain_native, receive, start
 from evalsets.access import version_of
 from evalsets.forms import FileForm, UploadForm
 from evalsets.importing import ImportRefused
@@ -56,6 +57,8 @@ def upload(request):
     )
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
+        if not is_plain_native(given["file"], given["file"].name):
+            return _kept(request, given, name=given["name"])
         try:
             told = exchange.import_evalset(
                 stream=given["file"].file,
@@ -79,6 +82,8 @@ def upload_responses(request, slug, number):
     context = {"version": version, "form": form}
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
+        if version.is_frozen and not is_plain_native(given["file"], given["file"].name):
+            return _kept(request, given, into=version)
         try:
             told = exchange.import_responses(
                 stream=given["file"].file,
@@ -91,6 +96,20 @@ def upload_responses(request, slug, number):
         messages.success(request, _counted(told["counts"]))
         return redirect("evalsets:version", slug, number)
     return _form(request, "calibration/upload_responses.html", context)
+
+
+def _kept(request, given, **destination):
+    """Another tool's file waits for its columns; a large one for a worker. Both have a page of their own."""
+    upload = receive(
+        person=request.user,
+        file=given["file"],
+        filename=given["file"].name,
+        with_labels=given["with_labels"],
+        **destination,
+    )
+    if upload.state == upload.State.QUEUED:
+        start(upload=upload)
+    return redirect("calibration:upload_page", upload.pk)
 
 
 def _form(request, template: str, context: dict):

@@ -87,6 +87,10 @@ class Plan:
     findings: Findings = field(default_factory=Findings)
 
     @property
+    def title(self) -> str:
+        return SHAPES[self.shape].title if self.shape in SHAPES else self.shape
+
+    @property
     def cannot_carry(self) -> tuple[str, ...]:
         return SHAPES[self.shape].cannot_carry if self.shape in SHAPES else ()
 
@@ -117,6 +121,7 @@ def plan_of(
     *,
     shape: str = AUTO,
     mapping: ColumnMap | None = None,
+    most: int = LOOKED_AT,
     limits: Limits = USUAL_LIMITS,
 ) -> Plan:
     """Look at a file: what wrote it, its columns, its questions and their labels.
@@ -131,13 +136,15 @@ def plan_of(
         One of `FORMATS`; `AUTO` finds it by the first record.
     mapping : ColumnMap, optional
         What has been decided so far: its columns of labels are questions too.
+    most : int
+        How many records to look at.
     limits : Limits
         How much may be unpacked.
 
     Returns
     -------
     Plan
-        With at most `LOOKED_AT` records looked at; an unreadable file is a problem of its findings.
+        An unreadable file is a problem of its findings.
     """
     plan = Plan("", shape)
     try:
@@ -146,7 +153,7 @@ def plan_of(
         first = next(rows, None)
         if first is not None:
             plan.shape = _shape_name(first.fields) if shape == AUTO else shape
-            _look_at(plan, chain([first], rows), mapping)
+            _look_at(plan, chain([first], rows), mapping, most)
     except UnreadableFile as error:
         plan.findings.add(error.problem)
     if plan.shape == AUTO:
@@ -162,13 +169,13 @@ def _shape_name(record: dict) -> str:
     return NATIVE if shape is PLAIN and is_native else shape.name
 
 
-def _look_at(plan: Plan, rows: Iterable[Row], mapping: ColumnMap | None) -> None:
+def _look_at(plan: Plan, rows: Iterable[Row], mapping: ColumnMap | None, most: int) -> None:
     shape = SHAPES.get(plan.shape, PLAIN)
     of_labels = {
         column for column, target in ((mapping and mapping.columns) or {}).items() if target == LABEL
     }
     for row in rows:
-        if plan.records == LOOKED_AT:
+        if plan.records == most:
             plan.whole = False
             return
         plan.records += 1

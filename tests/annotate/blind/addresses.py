@@ -34,6 +34,7 @@ def values(world) -> dict:
         "run": 1,
         "run_number": 1,
         "report": 1,
+        "upload": 1,
         "summary": 1,
         "watch": "production",
         "mark": 1,

@@ -1,0 +1,159 @@
+"""Which column is which field, and which label which of ours, as a lead chooses it on a page."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from evalsets.importing import ColumnMap, Findings
+from evalsets.importing.mapped import Plan
+from evalsets.importing.mapping import (
+    GRADER,
+    KEEP,
+    LABEL,
+    LEAVE_OUT,
+    NAMED,
+    SINGLE,
+    SYSTEM,
+    LabelRule,
+    check_mapping,
+)
+from evalsets.labels import LABELS
+
+LONGEST_EXAMPLE = 160
+_OF_CLAIM = ("claim", "claim_id", "claim.source_ids", "claim.decision", "claims")
+_OF_RESPONSE = ("response", "context", "context_ids", "retrieval_query", "sample")
+_OF_ITEM = tuple(name for name in SINGLE if name not in (*_OF_CLAIM, *_OF_RESPONSE, *SYSTEM, GRADER))
+
+
+class MappingForm(forms.Form):
+    """One choice a column; for every question its dimension and one choice a label."""
+
+    def __init__(self, data=None, *, plan: Plan, mapping: ColumnMap, items_known: bool = False):
+        super().__init__(data)
+        self.plan, self.items_known = plan, items_known
+        chosen = mapping.columns if mapping.columns is not None else plan.suggested
+        for index, column in enumerate(plan.columns):
+            target = chosen.get(column, KEEP)
+            self.fields[f"column-{index}"] = forms.ChoiceField(
+                label=column, choices=_targets(column, target), initial=target
+            )
+        for index, question in enumerate(plan.questions.values()):
+            self._ask(index, question, (mapping.labels or {}).get(question.name))
+
+    def _ask(self, index: int, question, rule: LabelRule | None) -> None:
+        dimensions = [("", _("choose")), *((name, name) for name in LABELS)]
+        self.fields[f"question-{index}"] = forms.ChoiceField(
+            label=_("Dimension"),
+            required=False,
+            choices=[*dimensions, (LEAVE_OUT, _("leave its labels out"))],
+            initial=rule.dimension if rule else "",
+        )
+        self.fields[f"name-{index}"] = forms.CharField(
+            label=_("Who gave them"), required=False, max_length=200, initial=rule.name if rule else ""
+        )
+        for place, value in enumerate(self._values(question)):
+            self.fields[f"value-{index}-{place}"] = forms.ChoiceField(
+                label=value,
+                required=False,
+                choices=_labels(),
+                initial=rule.values.get(value, "") if rule else "",
+            )
+
+    def _values(self, question) -> list[str]:
+        return [] if question.too_many else sorted(question.values)
+
+    # What the page shows
+
+    def columns(self) -> Iterator[dict[str, Any]]:
+        for index, seen in enumerate(self.plan.columns.values()):
+            examples = [_shown(example) for example in seen.examples]
+            yield {"seen": seen, "field": self[f"column-{index}"], "examples": examples}
+
+    def questions(self) -> Iterator[dict[str, Any]]:
+        for index, seen in enumerate(self.plan.questions.values()):
+            values = [
+                {"label": value, "times": seen.values[value], "field": self[f"value-{index}-{place}"]}
+                for place, value in enumerate(self._values(seen))
+            ]
+            yield {
+                "seen": seen,
+                "dimension": self[f"question-{index}"],
+                "name": self[f"name-{index}"],
+                "values": values,
+                "names": ", ".join(seen.names),
+            }
+
+    # What was chosen
+
+    def clean(self):
+        data = super().clean() or {}
+        mapping = self.mapping
+        findings = Findings()
+        check_mapping(mapping, findings, items_known=self.items_known)
+        for index, question in enumerate(self.plan.questions.values()):
+            if not data.get(f"question-{index}"):
+                self.add_error(f"question-{index}", _("Say what its labels are here, or leave them out."))
+                continue
+            rule = (mapping.labels or {})[question.name]
+            if rule.dimension == LEAVE_OUT:
+                continue
+            for place, value in enumerate(self._values(question)):
+                if value not in rule.values:
+                    self.add_error(
+                        f"value-{index}-{place}", _("Say which label this is here, or leave it out.")
+                    )
+            if question.nameless and not rule.name:
+                self.add_error(f"name-{index}", _("The file does not say whose labels these are: name them."))
+        for problem in findings.problems:
+            self.add_error(None, f"{problem.field}: {problem.message}" if problem.field else problem.message)
+        return data
+
+    @property
+    def mapping(self) -> ColumnMap:
+        given = self.cleaned_data
+        columns = {column: given.get(f"column-{i}", KEEP) for i, column in enumerate(self.plan.columns)}
+        return ColumnMap(self.plan.shape, columns, self._rules())
+
+    def _rules(self) -> dict[str, LabelRule]:
+        given, rules = self.cleaned_data, {}
+        for index, question in enumerate(self.plan.questions.values()):
+            values = {
+                value: ours
+                for place, value in enumerate(self._values(question))
+                if (ours := given.get(f"value-{index}-{place}"))
+            }
+            dimension = given.get(f"question-{index}") or LEAVE_OUT
+            rules[question.name] = LabelRule(dimension, values, given.get(f"name-{index}") or "")
+        return rules
+
+    @property
+    def takes_labels(self) -> bool:
+        return any(rule.dimension != LEAVE_OUT for rule in self._rules().values())
+
+
+def _targets(column: str, target: str) -> list:
+    own = [f"{prefix}{column.rpartition('.')[2]}" for prefix in NAMED]
+    if target.startswith(NAMED) and target not in own:
+        own.append(target)
+    return [
+        (_("Beside"), [(KEEP, _("keep it beside (meta)")), (LEAVE_OUT, _("leave it out"))]),
+        (_("Item"), [(name, name) for name in _OF_ITEM]),
+        (_("Stratum"), [(name, name) for name in own if name.startswith("strata.")]),
+        (_("Response"), [(name, name) for name in _OF_RESPONSE]),
+        (_("System"), [(name, name) for name in (*SYSTEM, *own) if name.startswith("system.")]),
+        (_("Claim"), [(name, name) for name in _OF_CLAIM]),
+        (_("Labels"), [(LABEL, _("labels of a grader")), (GRADER, _("name of the grader"))]),
+    ]
+
+
+def _labels() -> list:
+    ours = [(dimension, [(label, label) for label in labels]) for dimension, labels in LABELS.items()]
+    return [("", _("choose")), *ours, (LEAVE_OUT, _("leave it out"))]
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_EXAMPLE else f"{text[:LONGEST_EXAMPLE]}…"
