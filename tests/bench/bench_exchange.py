@@ -1,9 +1,9 @@
 """How fast files go in and out, beside the bare database work of the same rows.
 
-Run with ``./run bench exchange`` or ``python -m tests.bench.bench_exchange [--responses N]``; with a PostgreSQL
-server: ``python -m tests.servers python -m tests.bench.bench_exchange``. It exits 1 when a bar is missed. What is
-bare: the rows that the import made, taken out and put into the same tables (with their indexes) by executemany
-on SQLite or COPY on PostgreSQL, in one transaction.
+Run with ``./run bench exchange`` or ``python -m tests.bench.bench_exchange [--responses N]``; with a
+PostgreSQL server: ``python -m tests.servers python -m tests.bench.bench_exchange``. It exits 1 when a bar is
+missed. What is bare: the rows that the import made, taken out and put into the same tables (with their
+indexes) by executemany on SQLite or COPY on PostgreSQL, in one transaction.
 """
 
 import argparse
