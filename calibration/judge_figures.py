@@ -6,7 +6,10 @@ A figure of several dimensions is shown only where each of them may be shown, an
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from calibration.figures import rate_of
+from calibration.gate import INSUFFICIENT, TRUSTED
 from calibration.measures import Figures
 from calibration.models import Judge, JudgeRun
 from calibration.optional import TOGETHER
@@ -71,7 +74,7 @@ def _opened(found: Standing) -> _Open:
     return _Open(
         judge_run,
         frozenset(pk_of[number] for number in counted),
-        frozenset(pk_of[number] for number in counted if gates[number]["state"] == "TRUSTED"),
+        frozenset(pk_of[number] for number in counted if gates[number]["state"] == TRUSTED),
     )
 
 
@@ -106,9 +109,17 @@ def _closed(standings: Mapping[str, Standing]) -> list[Figures]:
 
 
 def _withheld(name: str, needs: Iterable[str], standings: Mapping[str, Standing]) -> Figures:
+    needs = list(needs)
     blocking = [standings[need] for need in needs if not standings[need].trusted]
-    reason = (blocking or [standings[need] for need in needs])[0]
-    return {"name": name, "dimensions": list(needs), **reason.withheld()}
+    if blocking:
+        return {"name": name, "dimensions": needs, **blocking[0].withheld()}
+    words = _("{dimensions} are not open for the same systems.").format(dimensions=", ".join(needs))
+    conditions = [{"passed": False, "message": words}]
+    return {
+        "name": name,
+        "dimensions": needs,
+        "withheld": {"state": INSUFFICIENT, "conditions": conditions},
+    }
 
 
 RATES_BESIDE = ("hallucination", "over_answering", "over_refusal")

@@ -5,6 +5,7 @@ from django.urls import reverse
 
 from annotate.models import Annotation, GoldLabel
 from annotate.presets import DIMENSION_OF
+from calibration.judge_figures import _Open, _scope
 from calibration.models import Verdict
 from calibration.rates import human_figures
 from calibration.reports import build_report
@@ -248,6 +249,22 @@ def test_a_judge_on_an_optional_dimension_is_withheld_until_its_own_gate_is_pass
     text = text_of(client.get(address))
     assert "66.7" in text
     assert "80 of 120" in text
+
+
+def test_a_figure_of_two_dimensions_counts_the_systems_that_both_open():
+    """A whole that holds only together is not cut apart: the part would tell of one system alone."""
+    labelled = labelled_set()
+    runs = {run.pk: run for run in (labelled.run(name) for name in "abc")}
+    a, b, c = runs
+    apart = _Open(None, frozenset({a, b}), frozenset({a, b}))
+    one = _Open(None, frozenset({b, c}), frozenset({b, c}))
+    together = _Open(None, frozenset({a, b, c}), frozenset())
+
+    both = _scope([apart, one], runs)
+    assert (both.counted, both.shown) == ({b}, {b})
+    assert _scope([together, together], runs).counted == {a, b, c}
+    assert not _scope([apart, together], runs).counted
+    assert not _scope([apart, _Open(None, frozenset({c}), frozenset({c}))], runs).counted
 
 
 def test_the_page_shows_the_figures_with_their_definition_and_the_command(client, lead, relevant):
