@@ -134,3 +134,37 @@ def series_csv(series: Iterable[Series]) -> str:
                 ]
             )
     return out.getvalue()
+
+
+def mdd_curve(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The smallest difference that a set of each size would show: through the judge, and by people."""
+    values = [
+        {"n": row["n"], "value": row[key], "kind": kind}
+        for kind, key in (("judge", "mdd"), ("people", "by_people"))
+        for row in rows
+        if row[key] is not None
+    ]
+    axis = {"title": None, "grid": True, "gridColor": LINE}
+    x = {"field": "n", "type": "quantitative", "scale": {"type": "log"}, "axis": {**axis, "format": "~s"}}
+    y = {"field": "value", "type": "quantitative", "axis": {**axis, "format": ".0%"}}
+    colour = {
+        "field": "kind",
+        "type": "nominal",
+        "legend": None,
+        "scale": {"domain": ["judge", "people"], "range": [JUDGE, SOFT]},
+    }
+    mark = {"type": "line", "point": True, "strokeWidth": 2}
+    encoding = {"x": x, "y": y, "color": colour}
+    return {
+        "config": CONFIG,
+        "padding": {"left": 12, "right": 24, "top": 6, "bottom": 4},
+        "data": {"values": values},
+        "width": 420,
+        "height": 220,
+        "mark": mark,
+        "encoding": encoding,
+    }
+
+
+def mdd_described(rows: Iterable[dict[str, Any]]) -> str:
+    return "; ".join(f"{row['n']}: {row['mdd']:.1%}" for row in rows if row["mdd"] is not None)

@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.urls import reverse
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsets.importing import ImportRefused
@@ -35,6 +35,7 @@ def test_shares_are_as_equal_as_there_is(available, size, given):
     assert allotted(available, size) == given
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(st.text(max_size=3), st.integers(0, 50), max_size=6),
     st.integers(0, 200),

@@ -1,0 +1,80 @@
+"""Cleaning of what a lead asks the planner."""
+
+import math
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from calibration.forms import PlainForm
+from calibration.models import CalibrationReport
+from calibration.plans import USUAL_SHARES, Question
+from calibration.thresholds import policy_in_force
+
+
+def instruments_of(version) -> dict[str, tuple[float, float]]:
+    """Judges with a report on this version: how much of the bad they find, and leave of the rest alone."""
+    found = {}
+    reports = CalibrationReport.objects.filter(judge_run__version=version, dimension="grounding")
+    for report in reports.select_related("judge_run__judge").order_by("pk"):
+        scores = report.payload["agreement"]["judge_vs_gold"]
+        pair = scores["sensitivity"]["value"], scores["specificity"]["value"]
+        if None not in pair and sum(pair) > 1:
+            found[report.judge_run.judge.name] = pair
+    return found
+
+
+class PlanForm(PlainForm):
+    judge = forms.ChoiceField(label=_("Counted by"), required=False)
+    base = forms.FloatField(label=_("Rate today, %"), initial=10, min_value=0.5, max_value=99)
+    difference = forms.FloatField(label=_("Drop to be seen, points"), initial=3, min_value=0.1, max_value=99)
+    design_effect = forms.FloatField(
+        label=_("Design effect"),
+        initial=1.5,
+        min_value=1,
+        max_value=20,
+        help_text=_("Claims of one response resemble each other; 1 where each unit stands alone."),
+    )
+    human_kappa = forms.FloatField(
+        label=_("Kappa hoped for, graders"), initial=0.75, min_value=0.05, max_value=0.98
+    )
+    judge_kappa = forms.FloatField(
+        label=_("Kappa hoped for, judge"), initial=0.75, min_value=0, max_value=0.98
+    )
+    minutes = forms.FloatField(label=_("Minutes a claim"), initial=1, min_value=0.05, max_value=240)
+    hourly = forms.FloatField(label=_("Cost of an hour"), required=False, min_value=0, max_value=10000)
+
+    def __init__(self, data, *, version):
+        self.instruments = instruments_of(version)
+        self.bar = policy_in_force(version).min_human_agreement
+        initial = {
+            name: field.initial for name, field in self.base_fields.items() if field.initial is not None
+        }
+        super().__init__(initial | data.dict())
+        names = [(name, name) for name in self.instruments]
+        self.offer("judge", [("", str(_("people, or a judge without errors"))), *names])
+
+    def clean(self):
+        data = super().clean() or {}
+        if data.get("difference", 0) >= data.get("base", 100):
+            self.add_error("difference", _("A rate cannot drop by more than it is."))
+        if data.get("judge_kappa", 0) > math.sqrt(data.get("human_kappa", 1)):
+            self.add_error("judge_kappa", _("A judge cannot agree so well with graders who agree so little."))
+        return data
+
+    @property
+    def question(self) -> Question:
+        given = self.cleaned_data
+        sensitivity, specificity = self.instruments.get(given["judge"], (1.0, 1.0))
+        return Question(
+            base=given["base"] / 100,
+            difference=given["difference"] / 100,
+            sensitivity=sensitivity,
+            specificity=specificity,
+            design_effect=given["design_effect"],
+            human_kappa=given["human_kappa"],
+            judge_kappa=given["judge_kappa"],
+            bar=self.bar,
+            margins=USUAL_SHARES,
+            minutes=given["minutes"],
+            hourly=given["hourly"],
+        )

@@ -1,0 +1,92 @@
+"""The planner: sizes that are published, and a page that only a lead may open."""
+
+import csv
+import io
+
+import pytest
+from bs4 import BeautifulSoup
+from django.urls import reverse
+
+from calibration.plans import USUAL_SHARES, Question, plan_of
+from tests.calibration.labelled import labelled_set
+
+
+def asked(**changes):
+    usual = {
+        "base": 0.10,
+        "difference": 0.02,
+        "sensitivity": 1.0,
+        "specificity": 1.0,
+        "design_effect": 1.0,
+        "human_kappa": 0.8,
+        "judge_kappa": 0.8,
+        "bar": 0.6,
+        "margins": USUAL_SHARES,
+        "minutes": 2.0,
+        "hourly": 30.0,
+    }
+    return Question(**usual | changes)
+
+
+@pytest.mark.parametrize(
+    ("sensitivity", "specificity", "needed"), [(1, 1, 3211), (0.95, 0.95, 5512), (0.8, 0.8, 20653)]
+)
+def test_units_to_see_ten_percent_fall_to_eight(sensitivity, specificity, needed):
+    """The two-proportion sizes at power .8, widened by the judge's errors (Fleiss, Levin and Paik, ch. 4)."""
+    assert plan_of(asked(sensitivity=sensitivity, specificity=specificity))["needed"] == needed
+
+
+def test_smallest_difference_at_ten_percent():
+    curve = {row["n"]: row for row in plan_of(asked(sensitivity=0.9, specificity=0.95))["curve"]}
+    assert curve[300]["by_people"] == pytest.approx(0.0583, abs=5e-5)
+    assert curve[300]["mdd"] == pytest.approx(0.0805, abs=5e-5)
+    assert curve[10000]["mdd"] == pytest.approx(0.0156, abs=5e-5)
+
+
+def test_what_grading_takes():
+    plan = plan_of(asked())
+    assert plan["twice"] == 87  # Flack et al. (1988), kappa .8 against .6 with these shares
+    assert plan["cost_twice"] == {"hours": pytest.approx(5.8), "money": pytest.approx(174)}
+    assert plan_of(asked(hourly=None))["cost"]["money"] is None
+    assert plan_of(asked(human_kappa=0.55, judge_kappa=0.5))["twice"] is None
+
+
+def url(name):
+    return reverse(f"calibration:{name}", args=["roles", 1])
+
+
+@pytest.fixture
+def version(evalset):
+    return labelled_set(evalset=evalset).version
+
+
+@pytest.mark.django_db
+def test_the_page_plans_and_gives_the_numbers_away(client, lead, version):
+    client.force_login(lead)
+    query = {"base": 10, "difference": 2, "design_effect": 1}
+    soup = BeautifulSoup(client.get(url("plan"), query).content, "html.parser")
+    assert "3211" in soup.get_text()
+    assert soup.find("svg")
+    assert not soup.find_all(style=True)
+    rows = list(csv.DictReader(io.StringIO(client.get(url("plan_csv"), query).content.decode())))
+    assert float(next(row for row in rows if row["n"] == "300")["by_people"]) == pytest.approx(
+        0.0583, abs=5e-5
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "wrong", [{"base": 5, "difference": 7}, {"base": "x"}, {"judge": "nobody"}, {"human_kappa": 0.2}]
+)
+def test_what_makes_no_sense_is_refused(client, lead, version, wrong):
+    client.force_login(lead)
+    assert client.get(url("plan"), wrong).status_code == 422
+    assert client.get(url("plan_csv"), wrong).status_code == 422
+
+
+@pytest.mark.django_db
+def test_for_other_roles_it_does_not_exist(client, grader_a, stranger, version):
+    for person in (grader_a, stranger):
+        client.force_login(person)
+        assert client.get(url("plan")).status_code == 404
+        assert client.get(url("plan_csv")).status_code == 404
