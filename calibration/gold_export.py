@@ -37,6 +37,7 @@ from calibration.recompute import recompute
 from calibration.reports import Standing, dimensions_judged, standing
 from calibration.sightings import first_seen, had_seen
 from calibration.table import Table
+from evalsets.claims import origins_of
 from evalsets.labels import LABELS
 from evalsets.models import Claim, EvalSetVersion, Passage, Response, SystemRun
 
@@ -431,6 +432,7 @@ def _manifest(version: EvalSetVersion, round: Round, graded: list[str]) -> Figur
                 "name": names[run.pk],
                 "state": run.state,
                 "content_hash": run.content_hash,
+                "claims": origins_of([run]).as_dict(),
                 "system": _system(run),
             }
             for run in runs

@@ -207,6 +207,19 @@ class Origins:
     def total(self) -> int:
         return self.file + self.extraction + self.hand
 
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "total": self.total,
+            "from_file": self.file,
+            "extracted": self.extraction,
+            "by_hand": self.hand,
+            "corrected": self.corrected,
+            "extracted_by": [
+                {"model": model, "resolved_model": answered, "claims": n}
+                for model, answered, n in self.extractors
+            ],
+        }
+
 
 def origins_of(runs: Iterable[SystemRun]) -> Origins:
     found = Claim.objects.filter(response__run__in=list(runs), parent__isnull=True).order_by()

@@ -152,6 +152,7 @@ def test_the_manifest_holds_agreement_rubric_hashes_and_gates(exported):
 
     pair = manifest["agreement"]["grounding"]["pairs"][0]
     assert (pair["a"], pair["b"], pair["n"]) == ("grader 1", "grader 2", 5)
+    assert all(entry["claims"]["extracted"] == 0 for entry in manifest["systems"])
     assert manifest["rubric"]["sha256"] == "c" * 64
     assert [entry["name"] for entry in manifest["rubric"]["dimensions"]] == ["grounding", "abstention"]
     assert manifest["files"]["gold.jsonl"]["lines"] == 7

@@ -1,8 +1,7 @@
 import pytest
 
-from evalsets.claims import NewClaim
-from evalsets.models import Response
-from tests.calibration.judges.conftest import freeze, judge, make_version, no_waiting, server
+from evalsets.models import Response, System, SystemRun
+from tests.calibration.judges.conftest import judge, make_version, no_waiting, server
 
 __all__ = ["judge", "no_waiting", "server"]
 
@@ -18,8 +17,6 @@ TEXTS = {
 def make_draft(evalset, texts=TEXTS):
     """A frozen version with one draft run: the last response came with a claim, the others with none."""
     version = make_version(evalset, responses=len(texts), systems=0)
-    from evalsets.models import System, SystemRun
-
     system = System.objects.create(evalset=evalset, fingerprint="1" * 64, name="system 1", family="alpaca")
     run = SystemRun.objects.create(version=version, system=system, number=1)
     Response.objects.bulk_create(
@@ -53,10 +50,3 @@ def run(version):
 def claims_of(run):
     rows = run.responses.order_by("position")
     return {one.response_id: list(one.claims.values_list("text", flat=True)) for one in rows}
-
-
-def by_hand(text):
-    return NewClaim(text, {"by": "hand", "at": "2026-01-01T00:00:00Z"})
-
-
-__all__ += ["by_hand", "claims_of", "freeze", "make_draft", "run", "version"]

@@ -1,13 +1,16 @@
 """Extractions from start to end: what is asked, what is stored, and what is left alone."""
 
-import json
 from collections import Counter
 from datetime import timedelta
+from io import BytesIO
 
 import pytest
 from django.utils import timezone
 
+from annotate.services import draw_audit, finish_audited, mark_claim, record_imported_labels
 from calibration import work
+from calibration.estimates import measured_calls
+from calibration.exchange import export_version, import_evalset
 from calibration.extraction_claims import store_extracted
 from calibration.extraction_runs import (
     cancel_extraction,
@@ -23,8 +26,8 @@ from calibration.models import JudgeRun, Verdict
 from calibration.queries import runs_of
 from calibration.services import Refused, judge_named, run_inline, start_run
 from calibration.spending import Budget
-from evalsets.claims import add_claim, change_claim, origin_of, remove_claim
-from evalsets.models import Claim
+from evalsets.claims import add_claim, change_claim, origin_of, origins_of, remove_claim
+from evalsets.models import Claim, SystemRun
 from evalsets.services import freeze_run
 from tests.calibration.extraction.conftest import claims_of
 from tests.calibration.judges.fake_server import MODEL
@@ -228,8 +231,6 @@ def test_a_late_answer_under_a_lost_lease_stores_nothing(judge, run, monkeypatch
 
 def test_claims_that_a_grader_labelled_stay(judge, run):
     extract(judge, run)
-    from annotate.services import record_imported_labels
-
     claim = Claim.objects.get(text="Dogs travel free.")
     label = ("ada", claim.response_id, claim.pk, "grounding", "supported")
     record_imported_labels(version=run.version, runs=[run], labels=[label])
@@ -273,12 +274,9 @@ def test_the_estimate_counts_calls_and_what_is_in_the_cache(judge, run):
     extract(judge, run)
     after = estimate_extraction(judge=judge, responses=asked)
     assert (after.calls, after.from_cache, after.measured_calls) == (0, 3, 3)
-    assert start_run is not None
 
 
 def test_calls_of_an_extraction_say_nothing_about_those_of_judging(judge, run):
-    from calibration.estimates import measured_calls
-
     extract(judge, run)
     assert measured_calls(judge, [], JudgeRun.Purpose.JUDGING).calls == 0
     assert measured_calls(judge, [], JudgeRun.Purpose.EXTRACTION).calls == 3
@@ -289,7 +287,33 @@ def test_the_request_has_the_schema_and_room_for_claims(judge, run, server):
     request = server.requests[0]
     assert request["max_tokens"] == 5000
     assert "claims" in request["response_format"]["json_schema"]["schema"]["properties"]
-    assert json.loads(json.dumps(request))["temperature"] == 0
+    assert request["temperature"] == 0
+
+
+def test_a_run_tells_who_extracted_its_claims(judge, run):
+    extract(judge, run)
+    assert origins_of([run]).as_dict() == {
+        "total": 4,
+        "from_file": 1,
+        "extracted": 3,
+        "by_hand": 0,
+        "corrected": 0,
+        "extracted_by": [{"model": "judge-alias", "resolved_model": MODEL, "claims": 3}],
+    }
+
+
+@pytest.mark.parametrize(
+    "meta", ["a word", ["a list"], {"origin": "extraction"}, {"origin": {"by": "magic"}}]
+)
+def test_anything_else_that_a_file_says_is_no_origin(run, meta):
+    claim = Claim.objects.get(claim_id="own")
+    claim.extra = {"meta": meta}
+    claim.save()
+    assert origin_of(claim) == {}
+    assert origins_of([run]).file == 1
+    changed = change_claim(claim=claim, text="Corrected.", was=claim.text)
+    assert origin_of(changed)["first"] == "It came with a claim."
+    assert origins_of([run]).corrected == 1
 
 
 # By hand
@@ -318,17 +342,11 @@ def test_an_extracted_run_exports_and_imports_with_the_same_hash(judge, run):
     extract(judge, run)
     claim = Claim.objects.get(claim_id="own")
     change_claim(claim=claim, text="It came with one claim.", was=claim.text)
-    from io import BytesIO
-
-    from calibration.exchange import export_version, import_evalset
-
     frozen = freeze_run(run=run)
     out = BytesIO()
     export_version(version=run.version, out=out)
     out.seek(0)
     import_evalset(stream=out, filename="again.jsonl", name="Again", freeze=True)
-    from evalsets.models import SystemRun
-
     again = SystemRun.objects.exclude(pk=run.pk).get()
     assert again.content_hash == frozen.content_hash
     kinds = Counter(origin_of(claim).get("by") for claim in Claim.objects.filter(response__run=again))
@@ -336,8 +354,6 @@ def test_an_extracted_run_exports_and_imports_with_the_same_hash(judge, run):
 
 
 def test_storing_again_drops_what_was_marked(judge, run, lead):
-    from annotate.services import draw_audit, finish_audited, mark_claim
-
     extraction = extract(judge, run)
     sample = draw_audit(version=run.version, runs=[run], size=9, seed=1, person=lead)
     response = run.responses.get(response_id="r2")
