@@ -25,6 +25,7 @@ document.addEventListener("keydown", (event) => {
   watcher.observe(document.documentElement, { childList: true, subtree: true, attributes: true });
 }, true);
 """
+SAVED = """() => !document.querySelector("#screen[aria-busy]")"""
 USABLE = """() => performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd"""
 
 
@@ -70,9 +71,12 @@ def look(url: str, *, loads: int, labels: int) -> Seen:
 
 
 def _wait_until(page, labels: int) -> None:
-    """The content policy forbids Playwright's own waiting, which evaluates text in the page."""
+    """Until the next target is shown and the label before is saved: no key is taken earlier.
+
+    The content policy forbids Playwright's own waiting, which evaluates text in the page.
+    """
     for _ in range(3000):
-        if page.evaluate("keyToClaim.length") >= labels:
+        if page.evaluate("keyToClaim.length") >= labels and page.evaluate(SAVED):
             return
         page.wait_for_timeout(10)
     raise AssertionError(f"after {labels} keys no other target was shown")

@@ -126,9 +126,11 @@ def _into_postgres(source: Path, name: str) -> str:
         connection.execute("SET session_replication_role = replica; SET timezone = 'UTC'")
         connection.execute(BARE_TABLE.format(key="bigserial"))
         tables = [name for (name,) in rows.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        for table in sorted(tables):
-            if not table.startswith(("sqlite_", "bench_")):
-                _copy(table, rows, connection)
+        copied = sorted(table for table in tables if not table.startswith(("sqlite_", "bench_")))
+        quoted = ", ".join(f'"{table}"' for table in copied)
+        connection.execute(f"TRUNCATE {quoted}")  # all at once: each alone would take others with it
+        for table in copied:
+            _copy(table, rows, connection)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
     return url
@@ -138,7 +140,6 @@ def _copy(table: str, rows: sqlite3.Connection, connection: psycopg.Connection) 
     columns = [column[1] for column in rows.execute(f'PRAGMA table_info("{table}")')]
     quoted = ", ".join(f'"{column}"' for column in columns)
     with connection.cursor() as cursor:
-        cursor.execute(f'TRUNCATE "{table}" CASCADE')
         with cursor.copy(f'COPY "{table}" ({quoted}) FROM STDIN') as copy:
             for row in rows.execute(f'SELECT {quoted} FROM "{table}"'):
                 copy.write_row([None if value is None else str(value) for value in row])
