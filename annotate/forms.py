@@ -186,6 +186,18 @@ class OpenRoundForm(forms.Form):
         )
 
     @property
+    def round(self) -> dict:
+        """The arguments of `open_round_with`, beside the people."""
+        data = self.cleaned_data
+        return {
+            "runs": list(data["runs"]),
+            "rubric_version": data["rubric_version"],
+            "overlap": self.plan,
+            "warm_up": data["warm_up"],
+            "seed": data["seed"],
+        }
+
+    @property
     def labels_an_hour(self) -> int:
         return self.cleaned_data["pace"] or self.fields["pace"].initial
 

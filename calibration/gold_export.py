@@ -115,6 +115,19 @@ def export_gold(*, version: EvalSetVersion, round: Round, out: Path, choice: Cho
     return manifest
 
 
+def gold_file(*, version: EvalSetVersion, round: Round, name: str) -> IO[bytes] | None:
+    """One file of the export, open and gone when it is closed; the zip archive of all where none is named.
+
+    None where there is no such file here: Parquet needs its extra.
+    """
+    if not name:
+        return zipped_gold(version=version, round=round)
+    with TemporaryDirectory() as folder:
+        export_gold(version=version, round=round, out=Path(folder))
+        path = Path(folder) / name
+        return path.open("rb") if path.exists() else None
+
+
 def zipped_gold(*, version: EvalSetVersion, round: Round, choice: Choice = WHOLE) -> IO[bytes]:
     """The same files in one zip archive: an open file without a name, gone when it is closed."""
     archive = TemporaryFile()  # noqa: SIM115  (the response closes it)

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
-from calibration.stats.method_page import anchor_of
+from calibration.stats.method_page import Entry, anchor_of, entries
 
 
 def method_html() -> SafeString:
@@ -25,3 +25,9 @@ def _rendered(path: str, changed: int) -> SafeString:
         if heading.type == "heading_open":
             heading.attrSet("id", anchor_of(inline.content))
     return mark_safe(markdown.renderer.render(tokens, markdown.options, {}))
+
+
+@lru_cache(maxsize=1)
+def definitions() -> list[Entry]:
+    """The entries of the page one by one, with their Markdown."""
+    return [entry for entry in entries() if entry.title]

@@ -148,25 +148,27 @@ def worker_seen() -> bool:
     ).exists()
 
 
-def runs_of(version: EvalSetVersion) -> list[JudgeRun]:
+def counted_runs_of(version: EvalSetVersion) -> QuerySet[JudgeRun]:
     """The judge runs of a version, newest first, each with its counts."""
-    return _counted(version.judge_runs.select_related("judge").order_by("-number"))
+    return _counted(version.judge_runs.select_related("judge", "rubric_version__rubric").order_by("-number"))
 
 
-def _counted(runs: QuerySet[JudgeRun]) -> list[JudgeRun]:
-    return list(
-        runs.annotate(
-            total=Count("verdicts"),
-            valid=Count("verdicts", filter=Q(verdicts__state=State.VALID)),
-            failed=Count("verdicts", filter=Q(verdicts__state=State.FAILED)),
-        )
+def runs_of(version: EvalSetVersion) -> list[JudgeRun]:
+    return list(counted_runs_of(version))
+
+
+def _counted(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
+    return runs.annotate(
+        total=Count("verdicts"),
+        valid=Count("verdicts", filter=Q(verdicts__state=State.VALID)),
+        failed=Count("verdicts", filter=Q(verdicts__state=State.FAILED)),
     )
 
 
 def extractions_of(version: EvalSetVersion) -> list[JudgeRun]:
     """The extractions of a version, newest first, each with its counts."""
     runs = JudgeRun.every.filter(version=version, purpose=JudgeRun.Purpose.EXTRACTION)
-    return _counted(runs.select_related("judge").order_by("-number"))
+    return list(_counted(runs.select_related("judge").order_by("-number")))
 
 
 def found_in(run: JudgeRun) -> dict[str, int]:

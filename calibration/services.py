@@ -198,6 +198,17 @@ def rubric_in_force(version: EvalSetVersion) -> RubricVersion:
     return own.order_by("-pk").first() or rubric_v1(evalset=version.evalset)
 
 
+def runs_numbered(*, version: EvalSetVersion, numbers: Sequence[int] | None) -> list[SystemRun]:
+    """The system runs of these numbers; without any, all of them."""
+    if not numbers:
+        return list(version.runs.all())
+    runs = list(version.runs.filter(number__in=numbers))
+    missing = sorted(set(numbers) - {run.number for run in runs})
+    if missing:
+        raise Refused(_("{version} has no system run {number}.").format(version=version, number=missing[0]))
+    return runs
+
+
 @transaction.atomic
 def start_run(
     *,

@@ -39,7 +39,7 @@ def problem_of(exc: Exception, context: dict) -> Response | None:
     if told is None:
         return None
     set_rollback()
-    headers = getattr(exc, "headers", {})
+    headers = {}
     if wait := getattr(exc, "wait", None):
         headers = {"Retry-After": str(int(wait) + 1)}
     if scheme := getattr(exc, "auth_header", None):
@@ -57,7 +57,7 @@ def _told(exc: Exception, request) -> dict | None:
             more = {"problems_left_out": exc.left_out}
             return document(422, words, code="file-refused", errors=problems, **more)
         case Refusal():
-            return document(exc.status_code, exc.detail, code=exc.get_codes())
+            return document(exc.status_code, exc.detail, code=exc.get_codes(), errors=exc.errors)
         case exceptions.ValidationError():
             data = {**_query(request), **_body(request)}
             return document(400, _("The request is not as described."), errors=field_errors(exc.detail, data))

@@ -16,6 +16,7 @@ urlpatterns = [
     path("api/v1/", api.Start.as_view(), name="api"),
     path("api/v1/schema/", api.Schema.as_view(), name="api_schema"),
     path("api/v1/", include("evalsets.api.urls")),
+    path("api/v1/", include("annotate.api.urls")),
     path("api/v1/", include("calibration.api.urls")),
     re_path("^api(?:/.*)?$", api.not_there),
     path("", include("evalsets.urls")),

@@ -24,7 +24,13 @@ class EvalSetRow(serializers.ModelSerializer):
 
     class Meta:
         model = EvalSet
-        fields = ["slug", "name", "description", "created_at", "roles"]
+        fields = ["slug", "name", "created_at", "roles"]
+        read_only_fields = fields
+
+
+class EvalSetWhole(EvalSetRow):
+    class Meta(EvalSetRow.Meta):
+        fields = [*EvalSetRow.Meta.fields, "description"]
         read_only_fields = fields
 
 

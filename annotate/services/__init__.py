@@ -11,7 +11,7 @@ from annotate.services.adjudication import (
 from annotate.services.audit import draw_audit, finish_audited, forget_audits, mark_claim
 from annotate.services.imported import record_imported_labels
 from annotate.services.labels import Answered, annotate, flag, propose_split, skip, take_back, unflag
-from annotate.services.opening import Planned, open_round, plan_round
+from annotate.services.opening import Planned, open_round, open_round_with, plan_round
 from annotate.services.rounds import (
     close_round,
     new_seed,
@@ -62,6 +62,7 @@ __all__ = [
     "note_for_rubric",
     "open_for_adjudication",
     "open_round",
+    "open_round_with",
     "pause_round",
     "plan_round",
     "propose_split",

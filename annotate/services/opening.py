@@ -13,6 +13,7 @@ from annotate.material import questions_of
 from annotate.models import Assignment, Grader, Round, RubricVersion
 from annotate.planning import EVERYTHING, Overlap, Slot, by_stratum, overlapping, plan
 from annotate.services.rounds import new_seed, next_round_number
+from annotate.services.rubrics import ensure_grader
 from annotate.services.targets import BATCH, Refused, echo
 from evalsets.models import Claim, EvalSetVersion, Passage, Response, SystemRun
 from evalsets.text import is_blank
@@ -206,6 +207,15 @@ def open_round(
     round.runs.set(runs)
     assign(round, _slots(work, [grader.pk for grader in graders], shared, overlap, seed))
     return round
+
+
+@transaction.atomic
+def open_round_with(*, version: EvalSetVersion, people: Iterable[Any], person=None, **round: Any) -> Round:
+    """A round for these people, each as the grader that they are in the eval set; once for a seed."""
+    graders = [
+        ensure_grader(evalset=version.evalset, name=member.get_username(), person=member) for member in people
+    ]
+    return open_round(version=version, graders=graders, person=person, once=True, **round)
 
 
 def assign(round: Round, slots: Iterable[Slot[int, int]]) -> None:

@@ -50,7 +50,9 @@ def open_round(request, slug, number):
     if form.is_valid():
         try:
             if "confirm" in request.POST:
-                round = _open(version, form, request.user)
+                round = services.open_round_with(
+                    version=version, people=form.cleaned_data["people"], person=request.user, **form.round
+                )
                 messages.success(request, _("Round %(number)s is open.") % {"number": round.number})
                 return redirect("annotate:rounds", slug, number)
             context |= _plan(version, form)
@@ -92,25 +94,6 @@ def _plan(version, form) -> dict:
     )
     per_grader = [(person, of, of.labels / form.labels_an_hour) for person, of in planned.per_grader.items()]
     return {"planned": planned, "per_grader": per_grader, "pace": form.labels_an_hour}
-
-
-def _open(version, form, person) -> Round:
-    data = form.cleaned_data
-    graders = [
-        services.ensure_grader(evalset=version.evalset, name=member.get_username(), person=member)
-        for member in data["people"]
-    ]
-    return services.open_round(
-        version=version,
-        runs=list(data["runs"]),
-        graders=graders,
-        rubric_version=data["rubric_version"],
-        overlap=form.plan,
-        warm_up=data["warm_up"],
-        seed=data["seed"],
-        person=person,
-        once=True,
-    )
 
 
 @require_safe

@@ -45,17 +45,6 @@ def round_of(version: EvalSetVersion, number: int | None) -> Round | None:
     return round
 
 
-def round_facts(round: Round | None) -> dict[str, Any] | None:
-    if round is None:
-        return None
-    return {
-        "number": round.number,
-        "kind": round.kind,
-        "state": round.state,
-        "rubric_version": str(round.rubric_version),
-    }
-
-
 def sentence_of(number: dict[str, Any]) -> str:
     """The number object of a share in one sentence."""
     if number["value"] is None:

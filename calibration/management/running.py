@@ -1,4 +1,4 @@
-"""What the commands that run a model share: budgets, waiting, and the figures of a run and of an estimate."""
+"""What the commands that run a model share: budgets, waiting, and a run and an estimate in words."""
 
 import time
 from decimal import Decimal
@@ -6,11 +6,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from calibration.estimates import Estimate
 from calibration.leases import concurrency_of
 from calibration.management.reporting import ReportingCommand
 from calibration.models import JudgeRun
-from calibration.queries import Progress, progress_of, worker_seen
+from calibration.queries import progress_of, worker_seen
 from calibration.services import run_inline
 from calibration.spending import Budget
 from calibration.work import sweep
@@ -96,38 +95,6 @@ def system_runs_of(version: EvalSetVersion, options: dict[str, Any]) -> list[Sys
     if missing := sorted(wanted - {run.number for run in found}):
         raise CommandError(f"{version} has no system run {missing[0]}.")
     return found
-
-
-def money(amount: Decimal | None, currency: str) -> dict[str, str] | None:
-    return None if amount is None else {"amount": str(amount), "currency": currency}
-
-
-def facts_of(run: JudgeRun, progress: Progress) -> dict[str, Any]:
-    return {
-        "run": run.number,
-        "judge": run.judge.name,
-        "state": run.state,
-        "counts": {"valid": progress.valid, "failed": progress.failed, "pending": progress.pending},
-        "failures": progress.failures_by_kind,
-        "resolved_models": progress.resolved_models,
-        "from_cache": progress.from_cache,
-        "tokens": {"prompt": progress.prompt_tokens, "completion": progress.completion_tokens},
-        "calls": progress.spent.calls,
-        "calls_without_tokens": progress.spent.uncounted,
-        "cost": money(progress.cost, run.prices.get("currency", "")),
-        "stopped": {"reason": run.stop_reason, "detail": run.stop_detail} if run.stop_reason else None,
-    }
-
-
-def estimate_facts(found: Estimate) -> dict[str, Any]:
-    return {
-        "from_cache": found.from_cache,
-        "calls": found.calls,
-        "tokens": {"prompt": found.prompt_tokens, "completion": found.completion_tokens},
-        "cost": money(found.cost, found.currency),
-        "seconds": found.seconds,
-        "measured_calls": found.measured_calls,
-    }
 
 
 def run_in_words(result: dict[str, Any]) -> list[str]:

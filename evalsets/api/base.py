@@ -19,6 +19,10 @@ Scope = ApiToken.Scope
 READING = ("GET", "HEAD", "OPTIONS")
 
 
+class Nothing(serializers.Serializer):
+    """The body of a write that needs none: absent, or an empty object."""
+
+
 class ApiView(GenericAPIView):
     """An address. `answers` and `takes` describe it in the schema, `asks` cleans its query, by method."""
 
@@ -38,11 +42,11 @@ class ApiView(GenericAPIView):
     def initial(self, request, *args, **kwargs):
         super().initial(request, *args, **kwargs)
         self.asked = self._asked(request)
+        if request.method == "POST" and hasattr(self, "post") and "POST" not in self.takes:
+            self.body(request, Nothing)
 
     def _asked(self, request) -> dict[str, Any]:
         """What the query says; a name that means nothing here is an error, not ignored."""
-        if not (request.query_params or self.asks.get(request.method)):
-            return {}
         known: dict[str, Any] = {}
         for form in self.query_forms(request.method):
             known |= form().fields
@@ -53,11 +57,17 @@ class ApiView(GenericAPIView):
         for form in self.query_forms(request.method):
             cleaned = form(data=request.query_params)
             cleaned.is_valid(raise_exception=True)
-            asked |= cleaned.validated_data
+            if form is self.asks.get(self.asking(request.method)):  # the rest is the paginator's
+                asked = cleaned.validated_data
         return asked
 
+    @staticmethod
+    def asking(method: str) -> str:
+        return "GET" if method == "HEAD" else method
+
     def query_forms(self, method: str) -> list[type[serializers.Serializer]]:
-        return [self.asks[method]] if method in self.asks else []
+        form = self.asks.get(self.asking(method))
+        return [form] if form else []
 
     def body(self, request, form: type[serializers.Serializer], **context: Any) -> dict[str, Any]:
         """The body as `form` cleans it; an unknown field is an error."""
@@ -81,18 +91,16 @@ class ApiView(GenericAPIView):
 
 
 class ListView(ApiView):
-    """A list: `rows` finds them, `row` writes one, `narrowed_by` filters them."""
+    """A list: `rows` finds them, `row` writes one."""
 
     many = True
     pagination_class: Any = CursorPages
     row: ClassVar[Any]
-    narrowed_by: ClassVar[Any] = None  # a FilterSet
     ordering: ClassVar[str] = "pk"
 
     def query_forms(self, method):
-        if method != "GET" and method != "HEAD":
-            return super().query_forms(method)
-        return [*super().query_forms("GET"), self.pagination_class.asked]
+        paged = [self.pagination_class.asked] if self.asking(method) == "GET" else []
+        return [*super().query_forms(method), *paged]
 
     def rows(self) -> Any:
         raise NotImplementedError

@@ -3,6 +3,7 @@
 from http import HTTPStatus
 from typing import Any
 
+from django.forms import Form
 from rest_framework.exceptions import APIException
 
 CONTENT_TYPE = "application/problem+json"
@@ -14,9 +15,19 @@ Figures = dict[str, Any]
 class Refusal(APIException):
     """A request that is understood and not done. `code` names the kind for programs."""
 
-    def __init__(self, status: int, code: str, detail: str, *, headers: dict[str, str] | None = None):
-        self.status_code, self.headers = status, headers or {}
+    def __init__(self, status: int, code: str, detail: str, *, errors: list[Figures] | None = None):
+        self.status_code, self.errors = status, errors or []
         super().__init__(detail, code)
+
+    @classmethod
+    def of_form(cls, form: Form) -> "Refusal":
+        """What a form of the pages finds wrong with values that are well-formed."""
+        errors = [
+            error(message, field="" if name == "__all__" else name, value=form.data.get(name) or "")
+            for name, messages in form.errors.items()
+            for message in messages
+        ]
+        return cls(409, "refused", " ".join(found["message"] for found in errors), errors=errors)
 
 
 def document(

@@ -23,7 +23,7 @@ class EvalSets(ListView):
     row = serializers.EvalSetRow
     pagination_class = NumberedPages
     takes = {"POST": serializers.NewEvalSet}
-    answers = {"POST": {201: serializers.EvalSetRow}}
+    answers = {"POST": {201: serializers.EvalSetWhole}}
 
     def rows(self):
         return queries.evalsets_of(self.request.user)
@@ -37,17 +37,17 @@ class EvalSets(ListView):
             raise Refusal(409, "name-taken", str(error)) from error
         made.roles = [LEAD]
         where = reverse("evalsets_api:evalset", args=[made.slug])
-        return Response(serializers.EvalSetRow(made).data, status=201, headers={"Location": where})
+        return Response(serializers.EvalSetWhole(made).data, status=201, headers={"Location": where})
 
 
 class EvalSet(ApiView):
     tag = TAG
-    answers = {"GET": serializers.EvalSetRow}
+    answers = {"GET": serializers.EvalSetWhole}
 
     def get(self, request, slug):
-        found = evalset_of(request.user, slug)
+        found = evalset_of(request.user, slug, LEAD)
         found.roles = queries.roles_in(found, request.user)
-        return Response(serializers.EvalSetRow(found).data)
+        return Response(serializers.EvalSetWhole(found).data)
 
 
 class Versions(ListView):

@@ -28,6 +28,7 @@ from tests.annotate.blind.looking import (
     differences,
     grade_to_the_end,
     look_everywhere,
+    look_with_token,
     words_in,
 )
 from tests.annotate.blind.world import NOW, SAID, TOLD, at, finish, make_world, others_do_everything, undone
@@ -91,6 +92,15 @@ def broken(pages):
 
 def test_no_address_tells_a_grader_what_the_others_did(world):
     before, after = both_states(world, lambda: look_everywhere(world, world.b))
+    assert broken(after) == []
+    assert words_in(after, SAID + TOLD) == []
+    assert differences(before, after) == []
+
+
+def test_no_token_tells_a_grader_what_the_others_did(world):
+    before, after = both_states(world, lambda: look_with_token(world, world.b))
+    assert len(after) > 150
+    assert {answer.status for answer in after.values()} >= {200, 204, 400, 404}
     assert broken(after) == []
     assert words_in(after, SAID + TOLD) == []
     assert differences(before, after) == []

@@ -50,7 +50,8 @@ def test_an_eval_set_is_seen_by_its_members_with_their_roles(lead, grader_a, str
     assert Api(lead).get("/evalsets/roles/").json()["roles"] == ["lead"]
     assert Api(grader_a).get("/evalsets/").json()["results"][0]["roles"] == ["grader"]
     assert Api(stranger).get("/evalsets/").json()["results"] == []
-    problem(Api(stranger).get("/evalsets/roles/"), 404)
+    for somebody in (grader_a, stranger):
+        problem(Api(somebody).get("/evalsets/roles/"), 404)
 
 
 # Eval sets and versions
@@ -114,6 +115,15 @@ def test_freeze_twice_is_freezing_once(api):
     assert api.post(f"{VERSIONS}1/runs/1/freeze/").json()["state"] == "frozen"
     problem(api.post(f"{VERSIONS}1/freeze/", {"primary_unit": "words"}), 400)
     problem(api.post(f"{VERSIONS}1/runs/9/freeze/"), 404)
+
+
+def test_a_write_that_needs_no_body_takes_none(api):
+    api.send_file(VERSIONS, jsonl(line()).getvalue())
+    run = f"{VERSIONS}1/runs/1/freeze/"
+    problem(api.post(run, {"force": True}), 400)
+    problem(api.post(run, b"--x--", content_type="multipart/form-data; boundary=x"), 415)
+    assert SystemRun.objects.get().state == "draft"
+    assert api.client.post(f"/api/v1{run}", content_type="application/json").status_code == 200
 
 
 # Runs and items

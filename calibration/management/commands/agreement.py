@@ -2,9 +2,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from calibration.management.reporting import ReportingCommand, round_facts, round_of, version_named
-from calibration.measures import agreement_of
-from calibration.pairing import dimensions_of, table_of
+from calibration.facts import agreement_facts
+from calibration.management.reporting import ReportingCommand, round_of, version_named
+from calibration.pairing import dimensions_of
 from evalsets.labels import LABELS
 
 
@@ -24,14 +24,7 @@ class Command(ReportingCommand):
         if wanted and wanted not in {*there, *LABELS}:
             raise CommandError(f"{version} is not asked about {wanted!r}. It is about: {', '.join(there)}.")
         dimensions = [wanted] if wanted else there
-        return {
-            "version": str(version),
-            "round": round_facts(round),
-            "dimensions": [
-                agreement_of(table_of(version=version, round=round, dimension=dimension))
-                for dimension in dimensions
-            ],
-        }
+        return agreement_facts(version=version, round=round, dimensions=dimensions)
 
     def sentences(self, result: dict[str, Any]) -> list[str]:
         round = result["round"]

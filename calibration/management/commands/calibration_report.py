@@ -2,16 +2,15 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from calibration.facts import report_facts, round_facts
 from calibration.management.reporting import (
     ReportingCommand,
     judge_of,
-    round_facts,
     round_of,
     version_named,
 )
-from calibration.measures import Figures
 from calibration.models import Judge, JudgeRun
-from calibration.reports import NotReportable, build_report, dimensions_judged, standing_of
+from calibration.reports import NotReportable, build_report, dimensions_judged
 from evalsets.models import EvalSetVersion
 
 
@@ -43,7 +42,7 @@ class Command(ReportingCommand):
             "report": report.number,
             "round": round_facts(round),
             "dimensions_judged": asked,
-            **report_figures(report),
+            **report_facts(report),
         }
 
     def sentences(self, result: dict[str, Any]) -> list[str]:
@@ -59,34 +58,6 @@ class Command(ReportingCommand):
         else:
             words.append(f"  {result['rates'].get('sentence') or result['rates']['abstention']['sentence']}")
         return words
-
-
-def report_figures(report: Any) -> Figures:
-    """What a report says, with what has changed since; its rates only while it holds."""
-    payload, holds = report.payload, standing_of(report)
-    agreement = payload["agreement"]
-    return {
-        key: payload[key]
-        for key in (
-            "dimension",
-            "unit",
-            "judge",
-            "thresholds",
-            "design",
-            "revised",
-            "baselines",
-            "evidence",
-            "verdicts",
-            "per_system",
-            "per_stratum",
-            "gold_rates",
-        )
-    } | {
-        "gate": payload["gate"] | {"state": holds.state, "changes": holds.changes},
-        "agreement": agreement | {"dimensions": [agreement]},
-        "corrected": payload.get("corrected") if holds.trusted else None,
-        "rates": payload["rates"] if holds.trusted and "rates" in payload else holds.withheld(),
-    }
 
 
 def _run_of(judge: Judge, version: EvalSetVersion, number: int | None, dimension: str | None) -> JudgeRun:

@@ -8,13 +8,12 @@ from calibration.extraction_runs import (
     scope_of,
     start_extraction,
 )
+from calibration.facts import estimate_facts, run_facts
 from calibration.management.reporting import judge_of, version_named
 from calibration.management.running import (
     RunningCommand,
     budget_of,
-    estimate_facts,
     estimate_in_words,
-    facts_of,
     new_budget_of,
     run_in_words,
     system_runs_of,
@@ -50,7 +49,7 @@ class Command(RunningCommand):
         run.refresh_from_db()
         found = found_in(run)
         responses = {"with_claims": found.get("claims", 0), "without": found.get("no_claims", 0)}
-        return {**facts_of(run, progress_of(run)), "responses": responses}
+        return {**run_facts(run, progress_of(run)), "responses": responses}
 
     def sentences(self, result):
         if result.get("dry_run"):

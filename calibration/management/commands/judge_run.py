@@ -1,29 +1,22 @@
 from django.core.management.base import CommandError
 
-from calibration.estimates import estimate
+from calibration.facts import dry_run_facts, judge_run_facts
 from calibration.management.reporting import version_named
 from calibration.management.running import (
     RunningCommand,
     budget_of,
-    estimate_facts,
     estimate_in_words,
-    facts_of,
     new_budget_of,
     run_in_words,
     system_runs_of,
 )
-from calibration.models import Judge, JudgeRun
-from calibration.queries import progress_of
+from calibration.models import JudgeRun
 from calibration.services import (
     Refused,
-    dimensions_of,
     judge_named,
-    refuse_start,
     resume_run,
-    rubric_in_force,
     start_run,
 )
-from calibration.targets import targets_of
 
 
 class Command(RunningCommand):
@@ -47,7 +40,7 @@ class Command(RunningCommand):
         if options["wait"]:
             self.wait(run)
         run.refresh_from_db()
-        return facts_of(run, progress_of(run))
+        return judge_run_facts(run)
 
     def sentences(self, result):
         if result.get("dry_run"):
@@ -83,25 +76,15 @@ def _repeats(options):
 
 
 def _dry(version, options):
-    judge, rubric_version, repeats = _judge(version, options), rubric_in_force(version), _repeats(options)
-    asked = options["dimension"] or list(dimensions_of(judge, rubric_version))
-    chosen = {
-        "system_runs": system_runs_of(version, options) or list(version.runs.all()),
-        "dimensions": asked,
-        "rubric_version": rubric_version,
-    }
-    refuse_start(judge=judge, version=version, repeats=repeats, budget=budget_of(options), **chosen)
-    if judge.kind != Judge.Kind.OPENAI:
-        targets = len(targets_of(**chosen)) * repeats
-        return {"dry_run": True, "judge": judge.name, "targets": targets, "calls": 0}
-    found = estimate(judge=judge, repeats=repeats, use_cache=not options["no_cache"], **chosen)
-    return {
-        "dry_run": True,
-        "judge": judge.name,
-        "targets": found.targets,
-        "conditional_at_most": found.conditional,
-        **estimate_facts(found),
-    }
+    return dry_run_facts(
+        judge=_judge(version, options),
+        version=version,
+        system_runs=system_runs_of(version, options) or list(version.runs.all()),
+        dimensions=options["dimension"],
+        repeats=_repeats(options),
+        use_cache=not options["no_cache"],
+        budget=budget_of(options),
+    )
 
 
 def _resumed(version, options):

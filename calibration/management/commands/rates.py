@@ -2,18 +2,16 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from calibration.extraction import runs_graded, with_extraction
-from calibration.judge_figures import judge_figures
+from calibration.facts import rates_by_judge, rates_by_people
 from calibration.management.reporting import (
     ReportingCommand,
     judge_of,
-    round_facts,
     round_of,
     sentence_of,
     version_named,
 )
 from calibration.measures import HEADLINES
-from calibration.rates import grader_names, human_figures
+from calibration.rates import grader_names
 from evalsets.models import EvalSetVersion
 
 
@@ -29,14 +27,12 @@ class Command(ReportingCommand):
     def report(self, **options: Any) -> dict[str, Any]:
         version = version_named(options["version"])
         unit, source = options["unit"] or version.primary_unit, options["source"]
-        facts = {"version": str(version), "source": source, "unit": unit}
         if source.startswith("judge:"):
             judge = judge_of(version, source.removeprefix("judge:"))
-            return facts | judge_figures(judge=judge, version=version, unit=unit)
+            return rates_by_judge(judge=judge, version=version, unit=unit)
         round = round_of(version, options["round"])
         _check_source(source, grader_names(round))
-        rates = human_figures(version=version, round=round, source=source, unit=unit)
-        return facts | {"round": round_facts(round)} | with_extraction(rates, runs_graded(version, round))
+        return rates_by_people(version=version, round=round, source=source, unit=unit)
 
     def sentences(self, result: dict[str, Any]) -> list[str]:
         words = [f"{result['version']}, by {result['source']}, unit: {result['unit']}"]

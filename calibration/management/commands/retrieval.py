@@ -3,7 +3,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from calibration.extraction import runs_graded
-from calibration.management.reporting import ReportingCommand, round_facts, round_of, version_named
+from calibration.facts import round_facts
+from calibration.management.reporting import ReportingCommand, round_of, version_named
 from calibration.rates import grader_names
 from calibration.retrieving import DEPTH, relevance, retrieval_figures, wrong_answers
 from evalsets.models import Response

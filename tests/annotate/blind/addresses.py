@@ -47,6 +47,8 @@ def values(world) -> dict:
         "sample_number": 1,
         "position": 1,
         "token": "ts_000000000000",
+        "file": "manifest.json",
+        "assignment": world.assignments(world.b).first().pk,
         "evalsets:remove_member/pk": 1,
         "calibration:rates_chart/picture": "pair",
         "calibration:compare_chart/picture": "over_refusal",

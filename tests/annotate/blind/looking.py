@@ -11,6 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotate.queries import next_assignment, screen_of
+from evalsets.models import ApiToken
+from evalsets.tokens import make_token
 from tests.annotate.blind.addresses import every_address
 from tests.annotate.blind.world import NOW, at, others_do_everything, undone
 
@@ -40,6 +42,7 @@ SETTLING = 4
 
 
 def ask(client, method, address, data=None, **headers) -> Answer:
+    connection.queries_log.clear()  # it holds so many; once it is full, nothing is counted any more
     with CaptureQueriesContext(connection) as queries:
         answer = getattr(client, method.lower())(address, data or {}, **headers)
         body = b"".join(answer.streaming_content) if answer.streaming else answer.content
@@ -72,6 +75,8 @@ EVERY_WAY = [
     *((method, PAGE) for method in ("HEAD", "PUT", "PATCH", "DELETE", "OPTIONS")),
 ]
 ENDS_SESSION = ("logout", "password")
+API = "/api/"
+OWN_ACTS = ("/take-back/",)  # a grader's own act, which needs nothing to be said
 
 
 def look_everywhere(world, person, ways=EVERY_WAY) -> dict[str, Answer]:
@@ -84,6 +89,25 @@ def look_everywhere(world, person, ways=EVERY_WAY) -> dict[str, Answer]:
                 seen[place] = ask(client, method, address, **headers)
                 if any(word in address for word in ENDS_SESSION):
                     client.force_login(person)
+    return seen
+
+
+def look_with_token(world, person) -> dict[str, Answer]:
+    """What a program of theirs gets from the API, with every scope: looking, and writing an empty object."""
+    seen = {}
+    with as_person(person) as client:
+        _row, secret = make_token(person=person, name="mine", scopes=ApiToken.Scope.values, days=30)
+        client.logout()
+        token = {"HTTP_AUTHORIZATION": f"Bearer {secret}"}
+        for address in every_address(world):
+            if not address.startswith(API):
+                continue
+            for method in ("GET", "HEAD", "OPTIONS"):
+                seen[f"{method} {address}"] = ask(client, method, address, **token)
+            if not address.endswith(OWN_ACTS):
+                seen[f"POST {address}"] = ask(
+                    client, "POST", address, "{}", content_type="application/json", **token
+                )
     return seen
 
 
@@ -124,8 +148,15 @@ def _difference(one: Answer, other: Answer) -> str:
     return f"{one.queries} queries became {other.queries}"
 
 
+DESCRIBES_THE_API = "/api/v1/schema/"  # to everybody, without a log-in; it names choices that words stand for
+
+
 def words_in(answers: dict[str, Answer], words) -> list[str]:
-    texts = {place: re.sub("Content-Length: .*", "", answer.text) for place, answer in answers.items()}
+    texts = {
+        place: re.sub("Content-Length: .*", "", answer.text)
+        for place, answer in answers.items()
+        if DESCRIBES_THE_API not in place
+    }
     return [f"{word} at {place}" for place, text in texts.items() for word in words if word in text]
 
 

@@ -1,0 +1,1 @@
+"""REST: rounds and decisions for leads, and a grader's own work."""

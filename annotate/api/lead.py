@@ -1,0 +1,195 @@
+"""Rounds, disagreements and decisions: for leads."""
+
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from rest_framework.response import Response
+
+from annotate import serializers, services
+from annotate.access import labels_of
+from annotate.cases import Case
+from annotate.decisions import DecisionLog
+from annotate.disagreements import DisagreementQueue, Wanted
+from annotate.forms import OpenRoundForm
+from annotate.models import Adjudication, Round
+from annotate.progress import left_out_of, progress_of_round, progress_per_grader
+from evalsets.access import version_of
+from evalsets.api.base import ApiView, ListView, Scope, once
+from evalsets.api.paging import NumberedPages
+from evalsets.api.problems import Refusal
+from evalsets.queries import stratum_names
+
+TAG = "rounds"
+
+
+class Rounds(ListView):
+    """Newest first. POST opens a round over frozen system runs."""
+
+    tag, writes, row = TAG, Scope.ROUNDS, serializers.RoundRow
+    ordering = "-number"
+    takes = {"POST": serializers.NewRound}
+    answers = {"POST": {201: serializers.RoundRow}}
+
+    def rows(self):
+        version = version_of(self.request.user, self.kwargs["slug"], self.kwargs["number"])
+        return version.rounds.select_related("rubric_version__rubric", "second_look_of")
+
+    @once
+    def post(self, request, slug, number):
+        version = version_of(request.user, slug, number)
+        form = _form_of(version, self.body(request, serializers.NewRound), request.user)
+        if not form.is_valid():
+            raise Refusal.of_form(form)
+        made = services.open_round_with(
+            version=version, people=form.cleaned_data["people"], person=request.user, **form.round
+        )
+        return Response(serializers.RoundRow(made).data, status=201)
+
+
+def round_in(version, number) -> Round:
+    rounds = Round.objects.select_related("rubric_version__rubric", "second_look_of", "version__evalset")
+    return get_object_or_404(rounds, version=version, number=number)
+
+
+class OneRound(ApiView):
+    """How far it is, and who waits for whom."""
+
+    tag = TAG
+    answers = {"GET": serializers.RoundWhole}
+
+    def get(self, request, slug, number, round_number):
+        round = round_in(labels_of(request.user, slug, number), round_number)
+        round.progress = progress_of_round(round)
+        round.graders = progress_per_grader(round)
+        round.left_out = left_out_of(round)
+        return Response(serializers.RoundWhole(round).data)
+
+
+class MoveRound(ApiView):
+    tag, writes = TAG, Scope.ROUNDS
+    answers = {"POST": serializers.RoundRow}
+    move = staticmethod(services.pause_round)
+
+    @once
+    def post(self, request, slug, number, round_number):
+        round = round_in(version_of(request.user, slug, number), round_number)
+        if round.kind == Round.Kind.IMPORTED:
+            raise Http404
+        return Response(serializers.RoundRow(self.move(round=round)).data)
+
+
+class PauseRound(MoveRound):
+    """Nobody can label in it until it is resumed."""
+
+
+class ResumeRound(MoveRound):
+    """Open a paused round again."""
+
+    move = staticmethod(services.resume_round)
+
+
+class CloseRound(MoveRound):
+    """Labels in it are final."""
+
+    move = staticmethod(services.close_round)
+
+
+# Disagreements
+
+
+class Disagreements(ListView):
+    """The targets whose graders differ, those first whose decision teaches most."""
+
+    tag, reads, row = TAG, Scope.ROUNDS, serializers.DisagreementRow
+    pagination_class = NumberedPages
+    asks = {"GET": serializers.DisagreementQuery}
+
+    def rows(self):
+        version = labels_of(self.request.user, self.kwargs["slug"], self.kwargs["number"])
+        rounds = version.rounds.exclude(kind=Round.Kind.SECOND_LOOK).select_related("rubric_version__rubric")
+        asked = self.asked
+        if "round" in asked:
+            rounds = rounds.filter(number=asked["round"])
+        round = rounds.order_by("-number").first()
+        if round is None:
+            raise Http404
+        status = "" if asked["status"] == "all" else asked["status"]
+        wanted = Wanted(status=status, dimension=asked.get("dimension", ""), run=asked.get("run"))
+        return DisagreementQueue(round, wanted)
+
+
+def case_of(view, request) -> Case:
+    place = view.kwargs
+    version = labels_of(request.user, place["slug"], place["number"])
+    return Case(version, place["round_number"], place["dimension"], place["target"])
+
+
+class OneCase(ApiView):
+    """What was said of a target, once it is opened or decided. POST decides it."""
+
+    tag, reads, writes = TAG, Scope.ROUNDS, Scope.ROUNDS
+    takes = {"POST": serializers.Deciding}
+    answers = {"GET": serializers.CaseWhole, "POST": {201: serializers.DecisionRow}}
+
+    def get(self, request, **_place):
+        case = case_of(self, request)
+        if case.standing is None and not case.round.openings.filter(response=case.response).exists():
+            words = _("Open it first: from then on the labels of its response are final.")
+            raise Refusal(409, "not-opened", words)
+        if case.obstacle:
+            raise Refusal(409, "refused", case.obstacle)
+        return Response(serializers.CaseWhole(case).data)
+
+    @once
+    def post(self, request, **_place):
+        case = case_of(self, request)
+        given = self.body(request, serializers.Deciding)
+        if given.pop("seen") != case.fingerprint:
+            words = _("A grader has changed a label meanwhile. Look again before you decide.")
+            raise Refusal(409, "changed-meanwhile", words)
+        decided: Adjudication = services.adjudicate(**case.target, **given, person=request.user)
+        return Response(serializers.DecisionRow(decided).data, status=201)
+
+
+class OpenCase(ApiView):
+    """See what was said of a target. From here on the labels of its response are final."""
+
+    tag, writes = TAG, Scope.ROUNDS
+    answers = {"POST": serializers.CaseWhole}
+
+    @once
+    def post(self, request, **_place):
+        case = case_of(self, request)
+        if case.standing is None:
+            services.open_for_adjudication(**case.target, person=request.user)
+        return Response(serializers.CaseWhole(case).data)
+
+
+class Decisions(ListView):
+    """The log of decisions, in order; an entry keeps its number."""
+
+    tag, reads, row = TAG, Scope.ROUNDS, serializers.LoggedRow
+    pagination_class = NumberedPages
+
+    def rows(self):
+        return DecisionLog(labels_of(self.request.user, self.kwargs["slug"], self.kwargs["number"]))
+
+
+def _form_of(version, given, person) -> OpenRoundForm:
+    """The form of the page, filled with what stands in the body."""
+    latest = services.latest_rubric(evalset=version.evalset, person=person)
+    rubric = latest
+    if "rubric_version" in given:
+        rubric = get_object_or_404(latest.rubric.versions, number=given.pop("rubric_version"))
+    form = OpenRoundForm(None, version=version, strata=stratum_names(version))
+    runs = form.fields["runs"].queryset
+    if numbers := given.pop("system_runs", None):
+        runs = runs.filter(number__in=numbers)
+    people = form.fields["people"].queryset.filter(username__in=given.pop("graders"))
+    given.setdefault("seed", services.new_seed())
+    data = given | {
+        "runs": [run.pk for run in runs],
+        "people": [person.pk for person in people],
+        "rubric_version": rubric.pk,
+    }
+    return OpenRoundForm(data, version=version, strata=stratum_names(version))

@@ -1,0 +1,93 @@
+"""The gold set in the formats of its export, and the native file of a version: streamed."""
+
+from django.http import FileResponse, Http404, StreamingHttpResponse
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.response import Response
+
+from annotate.access import labels_of
+from calibration import exchange, goldfile, serializers
+from calibration.api.figures import round_asked_for
+from calibration.gold_export import gold_file, gold_overview
+from calibration.sightings import note_sightings
+from evalsets.api.base import ApiView, Scope
+
+TAG = "gold"
+ZIP = "gold.zip"
+TYPES = {
+    goldfile.MANIFEST: "application/json",
+    goldfile.GOLD: "application/x-ndjson",
+    goldfile.UNRESOLVED: "application/x-ndjson",
+    goldfile.CSV: "text/csv; charset=utf-8",
+    goldfile.PARQUET: "application/vnd.apache.parquet",
+    ZIP: "application/zip",
+}
+BYTES = {"type": "string", "format": "binary"}
+
+
+class Whatever(DefaultContentNegotiation):
+    """A file is what it is, whatever the client would rather have; errors stay JSON."""
+
+    def select_renderer(self, request, renderers, format_suffix=None):
+        return renderers[0], renderers[0].media_type
+
+
+class Gold(ApiView):
+    """What the gold set of a round holds, and what is missing."""
+
+    tag = TAG
+    asks = {"GET": serializers.RoundQuery}
+    answers = {"GET": {200: {"type": "object", "additionalProperties": True}}}
+
+    def get(self, request, slug, number):
+        version = labels_of(request.user, slug, number)
+        round = round_asked_for(version, self.asked.get("round"))
+        if round is None:
+            raise Http404
+        return Response({"round": round.number} | gold_overview(version=version, round=round))
+
+
+class GoldFile(ApiView):
+    """One file of the export: manifest.json, gold.jsonl, unresolved.jsonl, gold.csv, gold.parquet, gold.zip.
+
+    All files of one state of the labels belong together: the manifest names the hash of each.
+    """
+
+    tag, reads = TAG, Scope.GOLD
+    content_negotiation_class = Whatever
+    asks = {"GET": serializers.RoundQuery}
+    answers = {"GET": {(200, *(kind.partition(";")[0] for kind in dict.fromkeys(TYPES.values()))): BYTES}}
+
+    def get(self, request, slug, number, file):
+        version = labels_of(request.user, slug, number)
+        round = round_asked_for(version, self.asked.get("round"))
+        if round is None or file not in TYPES:
+            raise Http404
+        opened = gold_file(version=version, round=round, name="" if file == ZIP else file)
+        if opened is None:
+            raise Http404
+        name = f"gold-{slug}-{number}-round-{round.number}{file.removeprefix('gold')}"
+        if file in (goldfile.MANIFEST, goldfile.UNRESOLVED):
+            name = file
+        return FileResponse(opened, as_attachment=True, filename=name, content_type=TYPES[file])
+
+
+class Export(ApiView):
+    """The native file again: to import it gives the same content hash."""
+
+    tag, reads = "files", Scope.GOLD
+    content_negotiation_class = Whatever
+    asks = {"GET": serializers.ExportQuery}
+    answers = {"GET": {(200, "application/x-ndjson"): BYTES}}
+
+    def get(self, request, slug, number):
+        version = labels_of(request.user, slug, number)
+        with_labels = self.asked.get("labels", False)
+        if with_labels:
+            note_sightings(version=version, person=request.user)
+        export = exchange.Export(version, with_labels=with_labels)
+        name = f"{slug}-v{number}.jsonl"
+        return StreamingHttpResponse(
+            export.lines(),
+            content_type="application/x-ndjson",
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )
