@@ -193,6 +193,7 @@ class Resuming(BudgetLimits):
 
 class VerdictRow(serializers.ModelSerializer):
     id = serializers.IntegerField(source="pk")
+    failure = serializers.CharField(allow_blank=True)
     response_id = serializers.CharField(source="response.response_id")
     claim_id = serializers.CharField(source="claim.claim_id", allow_null=True, default=None)
     passage_id = serializers.CharField(source="passage.passage_id", allow_null=True, default=None)

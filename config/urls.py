@@ -18,7 +18,7 @@ urlpatterns = [
     path("api/v1/", include("evalsets.api.urls")),
     path("api/v1/", include("annotate.api.urls")),
     path("api/v1/", include("calibration.api.urls")),
-    re_path("^api(?:/.*)?$", api.not_there),
+    re_path(r"^api(?:/[\s\S]*)?$", api.not_there),
     path("", include("evalsets.urls")),
     path("", include("annotate.urls")),
     path("", include("calibration.urls")),

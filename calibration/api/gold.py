@@ -21,6 +21,7 @@ TYPES = {
     goldfile.PARQUET: "application/vnd.apache.parquet",
     ZIP: "application/zip",
 }
+PLAIN_TYPES = dict.fromkeys(kind.partition(";")[0] for kind in TYPES.values())
 BYTES = {"type": "string", "format": "binary"}
 
 
@@ -55,7 +56,12 @@ class GoldFile(ApiView):
     tag, reads = TAG, Scope.GOLD
     content_negotiation_class = Whatever
     asks = {"GET": serializers.RoundQuery}
-    answers = {"GET": {(200, *(kind.partition(";")[0] for kind in dict.fromkeys(TYPES.values()))): BYTES}}
+    answers = {
+        "GET": {
+            (200, "application/json"): {"type": "object", "additionalProperties": True},
+            (200, *(kind for kind in PLAIN_TYPES if kind != "application/json")): BYTES,
+        }
+    }
 
     def get(self, request, slug, number, file):
         version = labels_of(request.user, slug, number)

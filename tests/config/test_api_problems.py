@@ -17,6 +17,7 @@ def test_no_such_address(client, lead):
     told = problem(Api(lead).get("/evalsets"), 404)
     assert "slash" in told["detail"]
     problem(client.get("/api"), 404)
+    problem(client.get("/api/v1/with%0Aa%0Abreak"), 404)
 
 
 def test_nobody_is_logged_in(client, lead):
