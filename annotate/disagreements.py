@@ -43,7 +43,7 @@ STATUS_OF = {number: status for status, number in NUMBER_OF.items()}
 
 
 class StratumOf(models.Func):
-    """The value of one stratum. A path into JSON cannot say every name: digits in it mean a place in a list."""
+    """The value of one stratum. A path into JSON cannot say every name: digits mean a place in a list."""
 
     output_field = models.TextField()
     template = "(%(expressions)s)"
@@ -365,7 +365,9 @@ class _Sql:
             responses = responses.filter(run__version=self.round.version_id, run__number=self.wanted.run)
         if self.wanted.stratum is not None:
             name, value = self.wanted.stratum
-            responses = responses.alias(stratum=StratumOf("item__strata", models.Value(name))).filter(stratum=value)
+            responses = responses.alias(stratum=StratumOf("item__strata", models.Value(name))).filter(
+                stratum=value
+            )
         return responses.values("pk")
 
     def _assigned(self) -> str:

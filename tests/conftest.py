@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = wanted
 
 
-# All migrations take long. The file that they make on SQLite is kept for the next run, until one of them changes
+# All migrations take long. The file that they make on SQLite is kept until one of them changes
 
 
 @pytest.fixture(scope="session")

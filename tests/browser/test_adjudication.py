@@ -104,7 +104,7 @@ def test_enter_pressed_twice_is_one_decision(queue, three):
     with page.expect_request("**/disagreements/**"):
         page.keyboard.press("Enter")
     page.keyboard.press("Enter")
-    expect(page.locator("#hint")).to_contain_text("still being saved")
+    assert "still being saved" in page.evaluate("document.getElementById('hint').textContent")
     page.unroute_all()
     held[0].continue_()
     at(page, three, 2)

@@ -308,13 +308,13 @@ def test_on_a_phone_the_claim_goes_with_the_passages(long_source, open_as, grade
 # One press is one label
 
 
-def test_double_click_is_one_label_and_not_one_of_the_next_claim(everything, open_as, grader_a):
-    page = open_as(grader_a, grade_path(everything))
+def test_double_click_is_one_label_and_not_one_of_the_next_response(quick, open_as, grader_a):
+    page = open_as(grader_a, grade_path(quick))
     box = page.locator("#label-form .label").first.bounding_box()
     at = box["x"] + 20, box["y"] + 20
     before = submit_key(page)
     page.mouse.click(*at)
-    wait_for_change(page, before)  # the next claim is there when the second half of the double click comes
+    wait_for_change(page, before)  # the next one is there when the second half of the double click comes
     page.mouse.move(*at)
     page.mouse.down(click_count=2)
     page.mouse.up(click_count=2)

@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 from django.urls import reverse
+from playwright.sync_api import expect
 
 from calibration import services, work
 from calibration.models import JudgeRun
@@ -44,8 +45,8 @@ def test_the_page_follows_the_run_and_stops_asking(page, live_server, version, l
     start_in(page, live_server, version)
     run = JudgeRun.objects.get()
     page.get_by_role("button", name="Stop").focus()
-    page.evaluate("document.getElementById('stop-run').before = true")
-    page.wait_for_function("!document.getElementById('stop-run').before")  # it has been swapped
+    page.evaluate("document.getElementById('stop-run').setAttribute('data-before', '')")
+    expect(page.locator("#stop-run[data-before]")).to_have_count(0)  # it has been swapped
     assert page.evaluate("document.activeElement.id") == "stop-run"  # and the keyboard is where it was
     work.work_through(run_id=run.pk)
     page.get_by_text("20 of 20").wait_for(timeout=15_000)
