@@ -15,32 +15,27 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
 
 from celery import current_app
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Count, Max
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
 from annotate.asking import Question
 from calibration import computed
+from calibration.candidates import Candidate, Ended, broken, candidates_of, with_material
 from calibration.extraction_claims import overtaken, store_extracted
 from calibration.judges import baseline
 from calibration.judges.asking import Outcome, judge_target
-from calibration.judges.clients import CallFailed, Client, Exchange, Permanent, Retryable
-from calibration.judges.extracting import read_claims
-from calibration.judges.material import Extracting, Setup, asking_of, prompt_of
-from calibration.judges.parsing import Reading
-from calibration.judges.prompts import CHARACTERS_OF_A_TOKEN, TOKENS_OF_AN_ANSWER, Prompt
+from calibration.judges.clients import CallFailed, Client, Permanent, Retryable
+from calibration.judges.material import Extracting, Setup, asking_of
 from calibration.leases import (
     BACKOFF_SECONDS,
     OPEN_STATES,
     RULES_AT_ONCE,
     Claimed,
-    as_failed_call,
-    as_recorded,
     calls_somebody,
     claim_verdicts,
     concurrency_of,
@@ -75,54 +70,6 @@ IN_A_ROW = {  # later on, so many failures without an answer between them
 SIGHTING_SECONDS = 5
 
 State = Verdict.State
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A verdict that may be claimed, with what is to be asked; `known` where nobody has to be asked."""
-
-    verdict: Verdict
-    prompt: Prompt | None
-    sha256: str = ""
-    known: Outcome | CallFailed | None = None
-
-    @property
-    def tokens(self) -> int:
-        if self.prompt is None:
-            return TOKENS_OF_AN_ANSWER
-        text = sum(len(content) for _role, content in self.prompt.messages)
-        return text // CHARACTERS_OF_A_TOKEN + self.prompt.answer_tokens
-
-
-@dataclass(frozen=True)
-class Ended:
-    claimed: Claimed
-    candidate: Candidate
-    came: Outcome | CallFailed
-
-    @property
-    def exchanges(self) -> Sequence[Exchange]:
-        """Where nothing could be sent, that is told as well."""
-        if self.candidate.known is not None:
-            return ()
-        if isinstance(self.came, CallFailed) and not self.came.exchanges:
-            return (Exchange(reply=self.came.detail, failure=self.came.kind),)
-        return self.came.exchanges
-
-    @property
-    def changes(self) -> dict[str, Any]:
-        sha256 = self.candidate.sha256
-        if isinstance(self.came, CallFailed):
-            return as_failed_call(self.came, attempts=self.claimed.attempts, input_sha256=sha256)
-        return as_recorded(self.came, input_sha256=sha256, from_cache=self.candidate.known is not None)
-
-    @property
-    def label(self) -> str:
-        return "" if isinstance(self.came, CallFailed) else self.came.reading.label
-
-    @property
-    def failure(self) -> str:
-        return self.came.kind if isinstance(self.came, CallFailed) else self.came.reading.failure
 
 
 class AtOnce(Executor):
@@ -215,8 +162,8 @@ class Turn:
         known = [candidate.verdict.pk for candidate in self.candidates]
         found = due(self.run).exclude(pk__in=known).order_by("pk")
         start = self._where_to_look()
-        rows = _with_material(found)[start : start + max(CANDIDATES, room)]
-        verdicts = list(rows) or (list(_with_material(found)[: max(CANDIDATES, room)]) if start else [])
+        rows = with_material(found)[start : start + max(CANDIDATES, room)]
+        verdicts = list(rows) or (list(with_material(found)[: max(CANDIDATES, room)]) if start else [])
         self.candidates.extend(candidates_of(self.run, verdicts, self.setup))
         self.is_dry = not self.candidates
 
@@ -322,76 +269,7 @@ def _ask(client: Client, candidate: Candidate) -> Outcome | CallFailed:
     except CallFailed as failed:
         return failed
     except Exception as error:
-        return _broken(error)
-
-
-def _broken(error: Exception) -> Permanent:
-    log.error("a verdict could not be judged", exc_info=error)
-    return Permanent(Verdict.Failure.INTERNAL, f"{type(error).__name__}: {error}")
-
-
-def _with_material(verdicts):
-    return verdicts.select_related("response__item", "claim__parent", "passage").prefetch_related(
-        "response__passages"
-    )
-
-
-def candidates_of(run: JudgeRun, verdicts: list[Verdict], setup: Setup | Extracting) -> list[Candidate]:
-    """What is to be asked about these, with the labels that the same request got before."""
-    gone = overtaken(run, [verdict.response_id for verdict in verdicts]) if run.extracts else {}
-    candidates = [
-        Candidate(verdict, None, known=gone[verdict.response_id])
-        if verdict.response_id in gone
-        else _candidate(verdict, setup)
-        for verdict in verdicts
-    ]
-    cached = _cached(run, candidates)
-    return [
-        Candidate(one.verdict, one.prompt, one.sha256, cached.get((one.sha256, one.verdict.run_index)))
-        if one.known is None
-        else one
-        for one in candidates
-    ]
-
-
-def _candidate(verdict: Verdict, setup: Setup | Extracting) -> Candidate:
-    try:
-        prompt = prompt_of(verdict, setup)
-        return Candidate(verdict, prompt, prompt.sha256)
-    except DatabaseError:
-        raise
-    except Exception as error:
-        return Candidate(verdict, None, known=_broken(error))
-
-
-def _cached(run: JudgeRun, candidates: Sequence[Candidate]) -> dict[tuple[str, int], Outcome]:
-    """Labels that the same requests got before, in this eval set. Nothing was spent on them this time."""
-    if not run.use_cache or not calls_somebody(run):
-        return {}
-    found = Verdict.objects.filter(
-        input_sha256__in={candidate.sha256 for candidate in candidates if candidate.sha256},
-        run__requested_fingerprint=run.requested_fingerprint,
-        run__version__evalset=run.version.evalset_id,
-        state=State.VALID,
-        from_cache=False,
-    )
-    known = {
-        (verdict.input_sha256, verdict.run_index): Outcome(
-            reading=_read_again(run, verdict),
-            raw_output=verdict.raw_output,
-            resolved_model=verdict.resolved_model,
-            effective_parameters=verdict.effective_parameters,
-        )
-        for verdict in found.order_by("pk")
-    }
-    return {request: outcome for request, outcome in known.items() if outcome.reading.label}
-
-
-def _read_again(run: JudgeRun, verdict: Verdict) -> Reading:
-    """An extraction needs the claims as well: without a label where they were too long to be kept."""
-    if run.extracts:
-        return read_claims(text=verdict.raw_output, finish_reason="stop", refusal=None)
-    return Reading(label=verdict.label)
+        return broken(error)
 
 
 def record(run: JudgeRun, ended: list[Ended]) -> None:

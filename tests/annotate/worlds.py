@@ -3,6 +3,7 @@
 from django.utils import timezone
 
 from annotate import services
+from annotate.models import Assignment, GoldLabel
 from annotate.planning import EVERYTHING, Overlap
 from evalsets.models import Claim, EvalSet, EvalSetVersion, Item, Passage, Response, System, SystemRun
 
@@ -110,3 +111,32 @@ def say(round, person, position, *labels, **more):
         if label
     ]
     return made[0] if len(made) == 1 else made
+
+
+def gold_of(round):
+    return {
+        (g.dimension, g.response.position, g.claim.claim_id if g.claim else None): (g.label, g.source)
+        for g in GoldLabel.objects.filter(round=round).select_related("response", "claim")
+    }
+
+
+def queue_of(round, person):
+    return list(
+        Assignment.objects.filter(round=round, grader=grader_of(round, person), state="pending")
+        .order_by("skips", "order")
+        .values_list("response__position", flat=True)
+    )
+
+
+def decide(round, person, position, label, claim="c1", **more):
+    response = response_of(round, position)
+    return services.adjudicate(
+        round=round,
+        response=response,
+        claim=response.claims.get(claim_id=claim) if claim else None,
+        dimension="grounding" if claim else "abstention",
+        label=label,
+        reason=more.pop("reason", "edge_case"),
+        person=person,
+        **more,
+    )

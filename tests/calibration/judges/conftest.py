@@ -1,10 +1,14 @@
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 from django.utils import timezone
 
 from calibration import leases, work
+from calibration.judges.asking import Outcome
+from calibration.judges.parsing import Reading
 from calibration.judges.prompts import DimensionText, LabelText, Prompt, Served, Target, build_prompt
+from calibration.models import Verdict
 from calibration.services import add_judge
 from evalsets.labels import LABELS, TARGET_OF
 from evalsets.models import (
@@ -128,3 +132,21 @@ def no_waiting(monkeypatch):
     monkeypatch.setattr(leases, "BACKOFF_SECONDS", 0.001)
     monkeypatch.setattr(leases, "LONGEST_WAIT_SECONDS", 0.01)
     monkeypatch.setattr(work, "LONGEST_PAUSE_SECONDS", 0.01)
+
+
+def kinds_of(run):
+    return Counter(run.verdicts.filter(state=Verdict.State.FAILED).values_list("failure", flat=True))
+
+
+def states_of(run):
+    return Counter(run.verdicts.values_list("state", flat=True))
+
+
+def claim_one(run, verdict=None):
+    """One verdict, as a worker takes it; None when there is none, or somebody else has it."""
+    claimed = leases.claim_verdicts(run=run, verdicts=[verdict] if verdict else leases.due(run)[:1])
+    return claimed[0] if claimed else None
+
+
+def outcome(label="supported"):
+    return Outcome(reading=Reading(label=label), raw_output="{}", resolved_model="m")
