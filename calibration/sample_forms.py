@@ -1,11 +1,10 @@
 """Cleaning of what somebody says about a draw from a traffic log."""
 
-import secrets
-
 from django import forms
 from django.core import signing
 from django.utils.translation import gettext_lazy as _
 
+from annotate import services
 from calibration.forms import PlainForm
 from evalsets.services import LONGEST_NAME
 from evalsets.traffic import Sample
@@ -52,7 +51,7 @@ class SampleForm(PlainForm):
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
-        self.fields["seed"].initial = secrets.randbelow(10**6)
+        self.fields["seed"].initial = services.new_seed()
 
     def clean_strata(self) -> list[str]:
         return [name.strip() for name in self.cleaned_data["strata"].split(",") if name.strip()]

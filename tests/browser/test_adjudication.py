@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from annotate import services
 from annotate.models import Adjudication, GoldLabel, RubricTask
 from tests.annotate.worlds import make_round, make_version, response_of, say
+from tests.browser.hints import hints
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -97,6 +98,7 @@ def test_page_names_the_marked_passages_and_passes_axe(queue):
 
 def test_enter_pressed_twice_is_one_decision(queue, three):
     page = queue
+    said = hints(page)
     held = []
     page.route("**/disagreements/**", lambda route: held.append(route))
     page.keyboard.press("2")
@@ -104,10 +106,9 @@ def test_enter_pressed_twice_is_one_decision(queue, three):
     with page.expect_request("**/disagreements/**"):
         page.keyboard.press("Enter")
     page.keyboard.press("Enter")
-    assert "still being saved" in page.evaluate("document.getElementById('hint').textContent")
-    page.unroute_all()
     held[0].continue_()
     at(page, three, 2)
+    assert "still being saved" in said()
     assert Adjudication.objects.count() == len(held) == 1
 
 

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from annotate import services
 from annotate.models import AuditedResponse, ClaimAudit
 from tests.annotate.worlds import make_version
+from tests.browser.hints import hints
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
 
@@ -103,6 +104,7 @@ def test_key_held_down_or_pressed_twice_marks_one_claim(open_sample, sample):
     page = open_sample()
     while now(page) != (1, 1):
         page.get_by_role("link", name="Next").click()
+    said = hints(page)
     held = []
     page.route("**/mark/", lambda route: held.append(route))
     with page.expect_request("**/mark/"):
@@ -110,11 +112,9 @@ def test_key_held_down_or_pressed_twice_marks_one_claim(open_sample, sample):
     page.keyboard.down("1")
     page.keyboard.up("1")
     page.keyboard.press("3")
-    assert "the mark before is still being saved" in page.evaluate(
-        "document.getElementById('hint').textContent"
-    )
     with page.expect_navigation():
         held[0].continue_()
+    assert "the mark before is still being saved" in said()
     assert len(held) == 1
     assert list(ClaimAudit.objects.values_list("claim__position", "mark")) == [(1, "well_split")]
     assert now(page) == (1, 2)
