@@ -1,8 +1,7 @@
 """Extracting claims with a model: what it would take, the start, and what becomes of it."""
 
 from django.contrib import messages
-from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from annotate.access import labels_of
@@ -15,12 +14,12 @@ from calibration.extraction_runs import (
     scope_of,
     start_extraction,
 )
-from calibration.forms import BudgetForm, ExtractionForm
+from calibration.forms import ExtractionForm
 from calibration.judges import extracting
 from calibration.models import JudgeRun
-from calibration.queries import extractions_of, found_in, progress_of, worker_seen
-from calibration.services import Refused, stop_run
-from calibration.views.judges import budget_form_of, rows_of
+from calibration.queries import extractions_of, found_in, worker_seen
+from calibration.services import Refused
+from calibration.views.running import live, resume_and_return, return_to, rows_of, run_of, stop_and_return
 
 PLACES = {
     "page": "calibration:extraction_run",
@@ -33,11 +32,9 @@ PLACES = {
 # Pages that name a judge are closed to a lead who still grades, as all pages about judges are.
 
 
-def extraction_of(person, slug, number, extraction):
-    version = labels_of(person, slug, number)
-    runs = JudgeRun.every.filter(version=version, purpose=JudgeRun.Purpose.EXTRACTION)
-    found = runs.select_related("judge", "version__evalset", "endpoint")
-    return version, get_object_or_404(found, number=extraction)
+def extraction_run_of(person, slug, number, extraction):
+    runs = JudgeRun.every.filter(purpose=JudgeRun.Purpose.EXTRACTION)
+    return run_of(runs, person, slug, number, extraction)
 
 
 @require_safe
@@ -107,61 +104,43 @@ def start(request, slug, number):
 
 @require_safe
 def extraction_run(request, slug, number, extraction):
-    version, run = extraction_of(request.user, slug, number, extraction)
+    version, run = extraction_run_of(request.user, slug, number, extraction)
     return render(request, "calibration/extraction_run.html", _context(version, run))
 
 
 @require_safe
 def progress(request, slug, number, extraction):
     """The piece of the page that changes; the page polls it while the extraction is under way."""
-    version, run = extraction_of(request.user, slug, number, extraction)
+    version, run = extraction_run_of(request.user, slug, number, extraction)
     return render(request, "calibration/_judge_progress.html", _context(version, run))
 
 
 def _context(version, run):
-    return {
-        "version": version,
-        "run": run,
-        "progress": progress_of(run),
-        "found": found_in(run),
-        "budget_form": budget_form_of(run),
-        "places": PLACES,
-    }
+    return live(version, run, PLACES) | {"found": found_in(run)}
 
 
 @require_POST
 def stop(request, slug, number, extraction):
-    _version, run = extraction_of(request.user, slug, number, extraction)
-    stop_run(run=run)
-    messages.info(request, _("No more calls are started. Calls under way end and count."))
-    return redirect("calibration:extraction_run", slug, number, extraction)
+    _version, run = extraction_run_of(request.user, slug, number, extraction)
+    return stop_and_return(request, run, PLACES)
 
 
 @require_POST
 def resume(request, slug, number, extraction):
-    _version, run = extraction_of(request.user, slug, number, extraction)
-    form = BudgetForm(request.POST)
-    if not form.is_valid():
-        messages.error(request, _("A budget is a number above zero; nothing was changed."))
-        return redirect("calibration:extraction_run", slug, number, extraction)
-    given = form.budget if any(form.cleaned_data.values()) else None
-    try:
-        resume_extraction(run=run, retry_failed="retry_failed" in request.POST, budget=given)
-    except Refused as error:
-        messages.error(request, str(error))
-    return redirect("calibration:extraction_run", slug, number, extraction)
+    _version, run = extraction_run_of(request.user, slug, number, extraction)
+    return resume_and_return(request, run, PLACES, resume=resume_extraction)
 
 
 @require_POST
 def cancel(request, slug, number, extraction):
-    _version, run = extraction_of(request.user, slug, number, extraction)
+    _version, run = extraction_run_of(request.user, slug, number, extraction)
     messages.info(request, cancelled_in_words(cancel_extraction(run=run)))
-    return redirect("calibration:extraction_run", slug, number, extraction)
+    return return_to(run, PLACES)
 
 
 @require_safe
 def answers(request, slug, number, extraction):
-    version, run = extraction_of(request.user, slug, number, extraction)
+    version, run = extraction_run_of(request.user, slug, number, extraction)
     context = {"version": version, **rows_of(run, request.GET)}
     status = 400 if context["form"].errors else 200
     return render(request, "calibration/extraction_answers.html", context, status=status)

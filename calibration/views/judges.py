@@ -1,18 +1,17 @@
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST, require_safe
 
 from annotate.access import labels_of
-from calibration.forms import BudgetForm, JudgeForm, PricesForm, StartForm, VerdictFilter
+from calibration.forms import JudgeForm, PricesForm, StartForm
 from calibration.models import Judge, JudgeRun
-from calibration.queries import progress_of, runs_of, worker_seen
+from calibration.queries import runs_of, worker_seen
 from calibration.repeats import repeats_of
-from calibration.services import Refused, add_judge, judge_named, resume_run, set_prices, start_run, stop_run
+from calibration.services import Refused, add_judge, judge_named, resume_run, set_prices, start_run
 from calibration.sightings import note_sighting
+from calibration.views.running import live, resume_and_return, rows_of, run_of, stop_and_return
 
-PAGE = 50
 PLACES = {
     "page": "calibration:judge_run",
     "progress": "calibration:judge_run_progress",
@@ -23,15 +22,7 @@ PLACES = {
 
 
 def judge_run_of(person, slug, number, run):
-    """Version and judge run, for a lead who may see verdicts."""
-    version = labels_of(person, slug, number)
-    runs = JudgeRun.objects.select_related("judge", "version__evalset", "rubric_version__rubric")
-    return version, get_object_or_404(runs, version=version, number=run)
-
-
-def budget_form_of(run):
-    names = ("budget_calls", "budget_tokens", "budget_money")
-    return BudgetForm(initial={name: getattr(run, name) for name in names})
+    return run_of(JudgeRun.objects, person, slug, number, run)
 
 
 @require_safe
@@ -119,8 +110,7 @@ def start_judge_run(request, slug, number):
 @require_safe
 def judge_run(request, slug, number, run):
     version, judge_run = judge_run_of(request.user, slug, number, run)
-    context = {"version": version, "run": judge_run, "progress": progress_of(judge_run)}
-    context |= {"budget_form": budget_form_of(judge_run), "places": PLACES}
+    context = live(version, judge_run, PLACES)
     if judge_run.state != JudgeRun.State.RUNNING:
         context["repeats"] = repeats_of(judge_run)
     return render(request, "calibration/judge_run.html", context)
@@ -130,32 +120,19 @@ def judge_run(request, slug, number, run):
 def progress(request, slug, number, run):
     """The piece of the page that changes; the page polls it while the run is under way."""
     version, judge_run = judge_run_of(request.user, slug, number, run)
-    context = {"version": version, "run": judge_run, "progress": progress_of(judge_run)}
-    context |= {"budget_form": budget_form_of(judge_run), "places": PLACES}
-    return render(request, "calibration/_judge_progress.html", context)
+    return render(request, "calibration/_judge_progress.html", live(version, judge_run, PLACES))
 
 
 @require_POST
 def stop_judge_run(request, slug, number, run):
     _version, judge_run = judge_run_of(request.user, slug, number, run)
-    stop_run(run=judge_run)
-    messages.info(request, _("No more calls are started. Calls under way end and count."))
-    return redirect("calibration:judge_run", slug, number, run)
+    return stop_and_return(request, judge_run, PLACES)
 
 
 @require_POST
 def resume_judge_run(request, slug, number, run):
     _version, judge_run = judge_run_of(request.user, slug, number, run)
-    form = BudgetForm(request.POST)
-    if not form.is_valid():
-        messages.error(request, _("A budget is a number above zero; nothing was changed."))
-        return redirect("calibration:judge_run", slug, number, run)
-    given = form.budget if any(form.cleaned_data.values()) else None
-    try:
-        resume_run(run=judge_run, retry_failed="retry_failed" in request.POST, budget=given)
-    except Refused as error:
-        messages.error(request, str(error))
-    return redirect("calibration:judge_run", slug, number, run)
+    return resume_and_return(request, judge_run, PLACES, resume=resume_run)
 
 
 @require_safe
@@ -165,23 +142,3 @@ def verdicts(request, slug, number, run):
     context = {"version": version, **rows_of(judge_run, request.GET)}
     status = 400 if context["form"].errors else 200
     return render(request, "calibration/judge_verdicts.html", context, status=status)
-
-
-def rows_of(run, asked):
-    """One page of a run's verdicts, as the query string asks for them."""
-    form = VerdictFilter(asked)
-    chosen = {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
-    found = (
-        run.verdicts.filter(**chosen)
-        .select_related("response__item", "claim")
-        .prefetch_related("calls")
-        .order_by("pk")
-    )
-    query = asked.copy()
-    query.pop("page", None)
-    return {
-        "run": run,
-        "form": form,
-        "page_obj": Paginator(found, PAGE).get_page(asked.get("page")),
-        "query": query.urlencode(),
-    }
