@@ -415,6 +415,7 @@ def test_repeats_show_how_far_the_judge_agrees_with_itself_and_no_label(client, 
     assert 0 < entry.share_within <= 1
     words = page.content.decode()
     assert "How far the judge agrees with itself" in words
+    assert words.count("83.3\u202f%</a>") == 2
     assert "supported" not in words
 
 
