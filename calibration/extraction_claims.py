@@ -2,15 +2,21 @@
 
 from collections.abc import Iterable, Sequence
 
-from django.db.models import QuerySet
-
-from annotate.models import Annotation
 from annotate.services import forget_audits
 from calibration.judges.clients import Permanent
 from calibration.judges.extracting import located
 from calibration.judges.parsing import ReadClaim
 from calibration.models import JudgeRun, Verdict
-from evalsets.claims import EXTRACTION, FILE, NewClaim, kind_of, now_in_words, replace_claims, settled_at
+from evalsets.claims import (
+    EXTRACTION,
+    FILE,
+    NewClaim,
+    kind_of,
+    labelled,
+    now_in_words,
+    replace_claims,
+    settled_at,
+)
 from evalsets.models import Claim, Response, SystemRun
 
 
@@ -40,12 +46,6 @@ def overtaken(run: JudgeRun, responses: Iterable[int], *, hold: bool = False) ->
     for pk in labelled(wanted):
         gone.setdefault(pk, "its claims have labels")
     return {pk: Permanent(Verdict.Failure.OVERTAKEN, why) for pk, why in gone.items()}
-
-
-def labelled(responses: Iterable[int] | QuerySet[Response]) -> set[int]:
-    """Responses of which somebody has labelled a claim: those claims stay as they are."""
-    said = Annotation.objects.filter(response__in=responses, claim__isnull=False)
-    return set(said.values_list("response_id", flat=True).distinct())
 
 
 def store_extracted(

@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from calibration.estimates import Estimate, reckoned, spread
-from calibration.extraction_claims import labelled
 from calibration.judges import extracting
 from calibration.judges.extracting import extraction_prompt
 from calibration.judges.parsing import PARSER_VERSION
@@ -21,7 +20,7 @@ from calibration.models import Judge, JudgeRun, Verdict
 from calibration.services import Refused, address_of, asked_parameters, open_run, refuse_budget, resume_run
 from calibration.spending import NO_BUDGET, Budget
 from calibration.work import finish_run, halt
-from evalsets.claims import FILE, ClaimRefused, kind_of, lock_draft
+from evalsets.claims import FILE, ClaimRefused, kind_of, labelled, lock_draft
 from evalsets.models import Claim, EvalSetVersion, Response, SystemRun
 
 MOST_TOKENS = 8192  # of an answer, unless somebody says otherwise: claims are longer than a label
@@ -37,7 +36,7 @@ class Scope:
     found_none: list[int]  # an extraction looked and found no claim
     extracted: list[int]  # their claims are all from an extraction or by hand
     with_claims: int  # came with claims: those stay as they are
-    labelled: int  # somebody has labelled a claim
+    labelled: int  # somebody, or a judge, has labelled a claim
     empty: int
 
     def asked(self, again: bool) -> list[int]:

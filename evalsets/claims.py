@@ -5,9 +5,9 @@ it and there again after an import. A claim that came with a file and was never 
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db import models, transaction
@@ -61,9 +61,10 @@ def settled_at(claim: Claim) -> datetime | None:
     """When somebody here last had a hand in it; None for a claim that is as a file had it."""
     origin = origin_of(claim)
     try:
-        return datetime.fromisoformat(str(origin.get("edited_at", origin.get("at"))))
+        at = datetime.fromisoformat(str(origin.get("edited_at", origin.get("at"))))
     except ValueError:
         return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)  # a file may name no zone
 
 
 def now_in_words() -> str:
@@ -151,12 +152,25 @@ def _checked(response: Response, text: str) -> str:
 
 
 def _refuse_labelled(claim: Claim) -> None:
-    """What was said of a claim is about the words that were read: whatever would keep it from going."""
+    """What was said of a claim is about the words that were read."""
+    if any(rows.filter(**{name: claim}).exists() for rows, name in _said_of_claims()):
+        raise ClaimRefused(_LABELLED)
+
+
+def labelled(responses: Iterable[int] | models.QuerySet[Response]) -> set[int]:
+    """Responses of which somebody, a judge included, has said something about a claim: it stays as it is."""
+    found: set[int] = set()
+    for rows, name in _said_of_claims():
+        there = rows.filter(**{f"{name}__response__in": responses}).order_by()
+        found.update(there.values_list(f"{name}__response", flat=True).distinct())
+    return found
+
+
+def _said_of_claims() -> Iterator[tuple[models.Manager[Any], str]]:
+    """Whatever keeps a claim from going, and its field for the claim."""
     for relation in Claim._meta.related_objects:
         if relation.on_delete is models.PROTECT:
-            said = relation.related_model._base_manager.filter(**{relation.field.name: claim})
-            if said.exists():
-                raise ClaimRefused(_LABELLED)
+            yield relation.related_model._base_manager, relation.field.name
 
 
 def _delete(claims: Sequence[Claim]) -> None:

@@ -24,7 +24,7 @@ from calibration.judges.extracting import WORDING_SHA256
 from calibration.judges.parsing import ReadClaim
 from calibration.models import JudgeRun, Verdict
 from calibration.queries import runs_of
-from calibration.services import Refused, judge_named, run_inline, start_run
+from calibration.services import Refused, judge_named, record_imported_verdicts, run_inline, start_run
 from calibration.spending import Budget
 from evalsets.claims import add_claim, change_claim, origin_of, origins_of, remove_claim
 from evalsets.models import Claim, SystemRun
@@ -224,6 +224,7 @@ def test_a_late_answer_under_a_lost_lease_stores_nothing(judge, run, monkeypatch
     monkeypatch.setattr(work, "ThreadPoolExecutor", lambda _calls: work.AtOnce())
     monkeypatch.setattr(work, "_ask", while_the_lease_is_lost)
     work.work_through(run_id=extraction.pk, seconds=0.0001)
+    assert not Claim.objects.exclude(claim_id="own").exists()
     monkeypatch.setattr(work, "_ask", ask)
     run_inline(run=extraction)
     assert claims_of(run) == EXTRACTED
@@ -237,6 +238,28 @@ def test_claims_that_a_grader_labelled_stay(judge, run):
     again = start(judge, run, again=True)
     assert claim.response_id not in again.verdicts.values_list("response", flat=True)
     assert scope_of([run]).labelled == 1
+
+
+def test_claims_that_another_judge_labelled_stay(judge, run, server):
+    """Whatever keeps a claim from being removed ends as a failure of its kind, not in an error."""
+    extract(judge, run)
+    claim = Claim.objects.get(text="Dogs travel free.")
+    again = start(judge, run, again=True, use_cache=False)
+    verdict = ("other-judge", claim.response_id, claim.pk, "grounding", "supported")
+    record_imported_verdicts(version=run.version, runs=[run], verdicts=[verdict])
+    run_inline(run=again)
+    assert failures_of(again) == {"overtaken": 1}
+    assert Claim.objects.filter(pk=claim.pk).exists()
+    assert scope_of([run]).labelled == 1
+
+
+def test_a_time_without_a_zone_that_a_file_names_is_taken_for_utc(judge, run):
+    claim = Claim.objects.get(claim_id="own")
+    claim.extra = {"meta": {"origin": {"by": "extraction", "at": "2026-01-01T00:00:00"}}}
+    claim.save()
+    extraction = extract(judge, run, again=True)
+    assert failures_of(extraction) == {}
+    assert origin_of(run.responses.get(response_id="r5").claims.get())["extraction"] == 1
 
 
 @pytest.mark.parametrize("again", [False, True])
