@@ -106,17 +106,19 @@ def payload_of(alert: Alert) -> dict[str, object]:
 def _send_mail(delivery: AlertDelivery) -> None:
     alert, person = delivery.alert, delivery.person
     assert person is not None
+    title, text = _words_for(alert, person)
+    link = settings.PUBLIC_URL + alert.link if alert.link else ""
     message = EmailMessage(
-        subject=" ".join(f"[Touchstone] {alert.evalset.name}: {alert.title}".split()),
-        body=_body(alert, is_blind=unfinished_anywhere(person, alert.evalset).exists()),
+        subject=" ".join(f"[Touchstone] {alert.evalset.name}: {title}".split()),
+        body="\n\n".join(part for part in (title, text, link) if part) + "\n",
         to=[person.email],
         headers={"Message-ID": f"<{delivery.message_id}@touchstone>"},
     )
     message.send()
 
 
-def _body(alert: Alert, *, is_blind: bool) -> str:
-    """Somebody who still grades there is told that there is something, not what a judge said."""
-    text = _("The rest is closed to you until your own grading is done.") if is_blind else alert.text
-    link = settings.PUBLIC_URL + alert.link if alert.link else ""
-    return "\n\n".join(part for part in (alert.title, text, link) if part) + "\n"
+def _words_for(alert: Alert, person) -> tuple[str, str]:
+    """Somebody who still grades there is told that there is something, not what of which judge."""
+    if not unfinished_anywhere(person, alert.evalset).exists():
+        return alert.title, alert.text
+    return alert.get_kind_display(), _("The rest is closed to you until your own grading is done.")

@@ -39,6 +39,8 @@ def post_json(*, message_id: UUID, payload: dict[str, Any]) -> None:
             return
     except urllib.error.HTTPError as error:
         raise NotDelivered(f"HTTP {error.code}") from error
+    except http.client.InvalidURL as error:  # its message holds the address
+        raise NotDelivered("ALERT_WEBHOOK_URL is not an address that can be asked") from error
     except (OSError, http.client.HTTPException) as error:
         raise NotDelivered(str(getattr(error, "reason", error))) from error
 

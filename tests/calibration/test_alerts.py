@@ -165,6 +165,15 @@ def test_what_was_not_taken_is_tried_again_under_the_same_id(evalset, receiver, 
     assert telling.tell() == 0
 
 
+def test_an_address_that_cannot_be_asked_is_not_told(evalset, settings):
+    settings.ALERT_WEBHOOK_URL = "https://hooks.example.org/a hidden key"
+    an_alert(evalset)
+    assert telling.tell() == 0
+    detail = AlertDelivery.objects.get().detail
+    assert "ALERT_WEBHOOK_URL" in detail
+    assert "hidden" not in detail
+
+
 def test_a_receiver_that_is_not_there_gives_up_in_the_end_and_is_asked_again_on_request(
     evalset, receiver, monkeypatch
 ):
@@ -211,7 +220,7 @@ def test_one_broken_message_does_not_hold_up_the_others(evalset, receiver, monke
 # E-mail
 
 
-def test_leads_with_an_address_get_a_mail_and_one_who_still_grades_gets_the_title_only(
+def test_leads_with_an_address_get_a_mail_and_one_who_still_grades_learns_only_of_what_kind_it_is(
     evalset, lead, member, settings
 ):
     settings.EMAIL_HOST, settings.PUBLIC_URL = "mail.example.org", "https://touchstone.example.org"
@@ -232,6 +241,8 @@ def test_leads_with_an_address_get_a_mail_and_one_who_still_grades_gets_the_titl
     assert "174 of 200" in bodies[f"{lead.username}@example.org"].body
     assert "https://touchstone.example.org/x/" in bodies["blind@example.org"].body
     assert "174 of 200" not in bodies["blind@example.org"].body
+    assert bodies["blind@example.org"].subject == "[Touchstone] Roles: a judge is no longer trusted"
+    assert "two lines" not in bodies["blind@example.org"].body, "a title may name a judge and a rate"
     assert not alert.deliveries.filter(person=silent).exists()
     assert telling.tell() == 0
 
