@@ -55,8 +55,9 @@ def with_extraction(figures: Figures, runs: Iterable[SystemRun]) -> Figures:
     runs = list(runs)
     names = run_names(runs)
     left_out = {entry["system"] for entry in figures.get("left_out_systems", {}).get("grounding", ())}
-    apart = {entry.pop("system"): entry for entry in extraction_of(runs)["per_system"]}
-    counted = extraction_of(run for run in runs if names[run.pk] not in left_out)
+    whole = extraction_of(runs)
+    apart = {entry.pop("system"): entry for entry in whole["per_system"]}
+    counted = extraction_of(run for run in runs if names[run.pk] not in left_out) if left_out else whole
     del counted["per_system"]
     by_stratum = {(entry.pop("name"), entry.pop("value")): entry for entry in counted.pop("per_stratum")}
     nobody = _figures([])
