@@ -177,7 +177,7 @@ def test_the_failed_are_retried_alone(client, run, judge, server, lead):
     extraction = run_inline(run=start_extraction(judge=judge, version=run.version, system_runs=[run]))
     client.force_login(lead)
     page = client.get(path("extraction_answers", run, 1), {"failure": "truncated"}).content.decode()
-    assert "answer cut short" in page
+    assert page.count('<span class="badge bad">answer cut short') == page.count('<li class="card">') == 1
     client.post(path("resume_extraction", run, 1), {"retry_failed": "1"})
     assert extraction.verdicts.filter(state="pending").count() == 1
     assert run_inline(run=extraction).state == "complete"
