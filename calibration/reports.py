@@ -6,7 +6,7 @@ instead while the gate is not passed.
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -177,6 +177,14 @@ def closed_systems(report: CalibrationReport) -> dict[str, Figures]:
     names = run_names(report.judge_run.system_runs.select_related("system").order_by("number"))
     runs = report.judge_run.system_runs.order_by("number")
     return {names[run.pk]: gates[run.number] for run in runs if run.number not in opened}
+
+
+def systems_shown_apart(report: CalibrationReport) -> set[str]:
+    """The systems of which the judge's rates are shown by themselves, where the gate over all is passed."""
+    gates = gates_behind(report.payload, report.judge_run)
+    names = run_names(report.judge_run.system_runs.select_related("system").order_by("number"))
+    runs = report.judge_run.system_runs.order_by("number")
+    return {names[run.pk] for run in runs if gates[run.number]["state"] == TRUSTED}
 
 
 def _round_facts(round: Round) -> Figures:
@@ -357,10 +365,11 @@ class Standing:
     report: CalibrationReport | None
     conditions: list[Figures]
     changes: list[str]
+    superseded: bool = False  # the report is not the judge's latest
 
     @property
     def trusted(self) -> bool:
-        return self.state == TRUSTED
+        return self.state == TRUSTED and not self.superseded
 
     def withheld(self) -> Figures:
         """What stands in the place of a rate."""
@@ -394,7 +403,22 @@ def latest_report(*, judge: Judge, version: EvalSetVersion, dimension: str) -> C
 
 
 def standing_of(report: CalibrationReport) -> Standing:
-    """The state of a report as of now: a passed gate closes again when the judge changes or time is up."""
+    """The state of a report as of now: a passed gate closes again when the judge changes or time is up.
+
+    Of an earlier report it is where the judge stands by the latest one. The rates of the earlier one are not
+    shown beside: it may open other systems, and the difference would tell the rate of one that is withheld.
+    """
+    run = report.judge_run
+    latest = latest_report(judge=run.judge, version=run.version, dimension=report.dimension)
+    if latest is None or latest.pk == report.pk:
+        return _standing(report)
+    now = _standing(latest)
+    words = _("a later report has been built: number {number} of judge run {run}")
+    words = words.format(number=latest.number, run=latest.judge_run.number)
+    return replace(now, report=report, run=run.number, changes=[words, *now.changes], superseded=True)
+
+
+def _standing(report: CalibrationReport) -> Standing:
     changes = instrument_changes(report.judge_run, report.round)
     policy = policy_in_force(report.judge_run.version)
     changed = differences(report.payload["gate"]["policy"], policy.as_dict())
@@ -429,7 +453,7 @@ def uncalibrated(*, dimension: str | None = None, run: int | None = None) -> Sta
 def standing(*, judge: Judge, version: EvalSetVersion, dimension: str) -> Standing:
     report = latest_report(judge=judge, version=version, dimension=dimension)
     if report:
-        return standing_of(report)
+        return _standing(report)
     runs = judge.runs.filter(version=version).order_by("-number")
     asked = [run.number for run in runs if dimension in run.dimensions]
     return uncalibrated(dimension=dimension, run=next(iter(asked), None))

@@ -21,10 +21,17 @@ from calibration import evidence, goldfile
 from calibration.extraction import extraction_of, runs_graded
 from calibration.gate import TRUSTED
 from calibration.gold_export import gate_of, judges_of, utc
-from calibration.measures import Figures
+from calibration.measures import HEADLINES, Figures
 from calibration.models import CalibrationReport, Judge, Summary
 from calibration.pairing import dimensions_of, run_names, table_of
-from calibration.reports import Standing, closed_systems, dimensions_judged, judge_rates, standing
+from calibration.reports import (
+    Standing,
+    closed_systems,
+    dimensions_judged,
+    judge_rates,
+    standing,
+    systems_shown_apart,
+)
 from calibration.summary_page import commands, limits
 from calibration.table import Table
 from calibration.thresholds import policy_in_force
@@ -249,7 +256,7 @@ def _closed_since(entry: Figures, judge: Judge | None, version: EvalSetVersion) 
     passed = [gate for gate in entry["gates"] if gate["state"] == TRUSTED]
     for gate in passed:
         now = standing(judge=judge, version=version, dimension=gate["dimension"]) if judge else None
-        if now and now.report and now.trusted and not _closed_more(now.report, gate):
+        if now and now.report and now.trusted and _still_opens(now.report, gate, entry["rates"]):
             continue
         reason = {"state": now.state if now else None, "changes": now.changes if now else []}
         gates = [other | {"corrected": None} for other in entry["gates"]]
@@ -257,6 +264,22 @@ def _closed_since(entry: Figures, judge: Judge | None, version: EvalSetVersion) 
     return entry
 
 
-def _closed_more(report: CalibrationReport, gate: Figures) -> bool:
-    """Whether a system that the page's rates count is one on which the judge is no longer trusted."""
-    return not set(closed_systems(report)) <= set(gate["closed_systems"])
+def _still_opens(report: CalibrationReport, gate: Figures, rates: Figures) -> bool:
+    """Whether the latest report opens what the page shows: all systems it counts, and those it shows apart.
+
+    Where systems are only shown together, they have to be the same: the difference would tell one of them.
+    """
+    closed, apart = closed_systems(report), systems_shown_apart(report)
+    if not set(closed) <= set(gate["closed_systems"]) or not _apart(rates, gate["dimension"]) <= apart:
+        return False
+    return bool(apart) or set(closed) == set(gate["closed_systems"])
+
+
+def _apart(rates: Figures, dimension: str) -> set[str]:
+    """The systems of which the page has a rate by themselves."""
+    first = HEADLINES[0] if dimension == "grounding" else dimension
+    return {
+        entry["system"]
+        for entry in rates["per_system"]
+        if "withheld" not in entry.get(first, {"withheld": 1})
+    }

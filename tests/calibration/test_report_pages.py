@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from annotate.models import Assignment, Round
+from calibration.facts import report_facts
 from calibration.models import CalibrationReport, VerdictSighting
 from calibration.reports import build_report
 from evalsets.models import EvalSet
@@ -345,6 +346,29 @@ def test_an_older_report_can_be_read_again(client, lead, labelled, trusted):
     assert "Calibration report 1" in text_of(client.get(url("report", trusted.number, "grounding", report=1)))
     assert "Calibration report 2" in text_of(client.get(url("report", trusted.number, "grounding")))
     assert client.get(url("report", trusted.number, "grounding", report=9)).status_code == 404
+
+
+@pytest.mark.parametrize("state", ["NOT_TRUSTED", "TRUSTED"])
+def test_an_older_report_shows_no_rate_beside_a_later_one(client, lead, labelled, trusted, state):
+    first = trusted.reports.get()
+    client.force_login(lead)
+    address = url("report", trusted.number, "grounding", report=1)
+    assert "By system and stratum" in text_of(client.get(address))
+    assert "hallucination" in report_facts(first)["rates"]
+    type(first).objects.create(
+        judge_run=trusted,
+        round=labelled.round,
+        dimension="grounding",
+        number=2,
+        gate_state=state,
+        payload=first.payload,
+    )
+    page = text_of(client.get(address))
+    assert "a later report has been built: number 2" in page
+    assert "By system and stratum" not in page and "Every condition holds" not in page
+    facts = report_facts(first)
+    assert facts["gate"]["state"] == facts["rates"]["withheld"]["state"] == state
+    assert set(facts["rates"]) == {"withheld"} and facts["corrected"] is None
 
 
 def test_a_dimension_that_was_not_judged_has_no_report(client, lead, trusted):

@@ -121,6 +121,42 @@ def test_the_rates_of_a_judge_are_withheld_again_when_its_gate_closes(labelled, 
     assert has_changed(made)
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "stands"),
+    [
+        (("TRUSTED", "TRUSTED"), ("TRUSTED", "TRUSTED"), True),
+        (("TRUSTED", "NOT_TRUSTED"), ("TRUSTED", "TRUSTED"), True),
+        (("INSUFFICIENT", "INSUFFICIENT"), ("TRUSTED", "TRUSTED"), True),
+        (("TRUSTED", "TRUSTED"), ("TRUSTED", "NOT_TRUSTED"), False),
+        # Only together now: what the page shows of each by itself is withheld.
+        (("TRUSTED", "TRUSTED"), ("INSUFFICIENT", "INSUFFICIENT"), False),
+        # The rate over both less the page's rate over the first would be that of the second.
+        (("INSUFFICIENT", "UNCALIBRATED"), ("INSUFFICIENT", "INSUFFICIENT"), False),
+    ],
+)
+def test_an_old_page_tells_nothing_of_a_system_that_is_withheld_now(labelled, trusted, then, now, stands):  # noqa: F811
+    _report_with(trusted, labelled.round, then)
+    made = built(labelled)
+    assert "hallucination" in shown(made)["judges"][0]["rates"]
+    _report_with(trusted, labelled.round, now)
+    assert ("hallucination" in shown(made)["judges"][0]["rates"]) is stands
+
+
+def _report_with(run, round, states):
+    """A report like the first one, with these states of its systems."""
+    first = run.reports.earliest("number")
+    payload = json.loads(json.dumps(first.payload))
+    for entry, state in zip(payload["per_system"], states, strict=True):
+        entry["gate"]["state"] = state
+    run.reports.create(
+        round=round,
+        dimension="grounding",
+        number=run.reports.count() + 1,
+        gate_state="TRUSTED",
+        payload=payload,
+    )
+
+
 def test_its_limits_are_said_in_plain_words(labelled):  # noqa: F811
     said = " ".join(as_json(built(labelled))["limits"])
     assert "No judge is trusted here" in said
