@@ -5,8 +5,8 @@ empty ones included, and responses with at least one claim that is flagged (or c
 with claims. A day without an interval is a day left out, with the reason.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date as Date
 from datetime import timedelta
@@ -16,7 +16,7 @@ from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
 from calibration import stats
-from calibration.models import Judge, JudgeRun, Verdict, Watch, WatchBatch, WatchJudging
+from calibration.models import CalibrationReport, Judge, JudgeRun, Verdict, Watch, WatchBatch, WatchJudging
 from calibration.reports import Standing, standing
 
 ABSTENTION = {"refused": "REFUSED", "clarify": "CLARIFY"}
@@ -112,7 +112,7 @@ def asked_of(watch: Watch) -> list[Asked]:
     """Every judge and dimension that was to be asked about a batch; the baseline first."""
     found: dict[tuple[int, str], dict[int, WatchJudging]] = {}
     judges: dict[int, Judge] = {}
-    rows = WatchJudging.objects.filter(batch__watch=watch).select_related("judge", "judge_run", "report")
+    rows = WatchJudging.objects.filter(batch__watch=watch).select_related("judge", "judge_run")
     for row in rows.order_by("pk"):
         judges[row.judge_id] = row.judge
         of_batch = found.setdefault((row.judge_id, row.dimension), {})
@@ -131,14 +131,14 @@ def asked_of(watch: Watch) -> list[Asked]:
     return sorted(asked, key=lambda one: (not one.is_baseline, one.judge.name, one.dimension))
 
 
-def series_of(watch: Watch) -> list[Series]:
+def series_of(watch: Watch, asked: Iterable[Asked] | None = None) -> list[Series]:
     """What may be shown; a judge whose gate is closed now has no series."""
     batches = list(watch.batches.order_by("date"))
     return [
         series
-        for asked in asked_of(watch)
-        if not asked.withheld
-        for series in _series_of(asked, batches, watch.minimum)
+        for one in (asked_of(watch) if asked is None else asked)
+        if not one.withheld
+        for series in _series_of(one, batches, watch.minimum)
     ]
 
 
@@ -146,7 +146,7 @@ def _series_of(asked: Asked, batches: list[WatchBatch], minimum: float) -> Itera
     rates = (
         ABSTENTION if asked.dimension == "abstention" else GROUNDING if asked.dimension == "grounding" else {}
     )
-    counted = [(batch, *_counts(asked, batch)) for batch in batches]
+    counted = list(_counted(asked, batches))
     for rate in rates:
         days = tuple(
             Day(batch.date, counts[rate], counts["total"], counts["left_out"], why)
@@ -204,52 +204,78 @@ def onset_of(series: Series, *, minimum: float) -> Date | None:
 # Counting
 
 
-def _counts(asked: Asked, batch: WatchBatch) -> tuple[Counter[str], str]:
-    judging = asked.judgings.get(batch.pk)
-    if judging is None:
-        return Counter(), _("was not asked about this day")
-    if judging.judge_run is None:
-        return Counter(), judging.reason
-    if judging.judge_run.state != JudgeRun.State.COMPLETE:
-        return Counter(), _("the judge has not finished this day")
-    if not asked.is_baseline and (other := _other_models(judging)):
-        return Counter(), _("answered by {models}, which was not calibrated").format(models=", ".join(other))
-    if asked.dimension == "abstention":
-        return _of_responses(batch, judging.judge_run), ""
-    return _of_claims(judging.judge_run), ""
+def _counted(asked: Asked, batches: Sequence[WatchBatch]) -> Iterator[tuple[WatchBatch, Counter[str], str]]:
+    """Each day with its counts, or with why it has none: in as many queries for a year as for a day."""
+    complete = [
+        judging
+        for judging in asked.judgings.values()
+        if judging.judge_run and judging.judge_run.state == JudgeRun.State.COMPLETE
+    ]
+    others = {} if asked.is_baseline else _other_models(complete)
+    counts = _of_responses(complete) if asked.dimension == "abstention" else _of_claims(complete)
+    for batch in batches:
+        judging = asked.judgings.get(batch.pk)
+        if judging is None:
+            yield batch, Counter(), _("was not asked about this day")
+        elif judging.judge_run is None:
+            yield batch, Counter(), judging.reason
+        elif judging.judge_run.state != JudgeRun.State.COMPLETE:
+            yield batch, Counter(), _("the judge has not finished this day")
+        elif models := others.get(judging.judge_run_id):
+            words = _("answered by {models}, which was not calibrated")
+            yield batch, Counter(), words.format(models=", ".join(models))
+        else:
+            yield batch, counts[judging.judge_run_id], ""
 
 
-def _other_models(judging: WatchJudging) -> list[str]:
-    calibrated = judging.report.payload["judge"]["resolved_models"] if judging.report else []
-    answered = judging.judge_run.verdicts.filter(state=Verdict.State.VALID) if judging.judge_run else None
-    if answered is None:
-        return []
-    models = set(answered.order_by().values_list("resolved_model", flat=True).distinct()) - {""}
-    return sorted(models - set(calibrated)) if calibrated else []
+def _other_models(judgings: Sequence[WatchJudging]) -> dict[int | None, list[str]]:
+    """Of each run the models that answered and are none of those behind the report that opened it."""
+    reports = CalibrationReport.objects.filter(pk__in={judging.report_id for judging in judgings})
+    calibrated = dict(reports.values_list("pk", "payload__judge__resolved_models"))
+    answered: dict[int | None, set[str]] = defaultdict(set)
+    valid = Verdict.objects.filter(run__in=_runs(judgings), state=Verdict.State.VALID).exclude(
+        resolved_model=""
+    )
+    for run, model in valid.order_by().values_list("run", "resolved_model").distinct():
+        answered[run].add(model)
+    return {
+        judging.judge_run_id: sorted(answered[judging.judge_run_id] - set(known))
+        for judging in judgings
+        if judging.report_id and (known := calibrated.get(judging.report_id))
+    }
 
 
-def _of_responses(batch: WatchBatch, run: JudgeRun) -> Counter[str]:
+def _runs(judgings: Iterable[WatchJudging]) -> list[int | None]:
+    return [judging.judge_run_id for judging in judgings]
+
+
+def _of_responses(judgings: Sequence[WatchJudging]) -> dict[int | None, Counter[str]]:
     """Empty responses were put to no judge: they are failures of the system, in the total and no hit."""
-    rows = run.verdicts.filter(run_index=1).order_by().values_list("state", "label").annotate(n=Count("pk"))
-    labels: Counter[str] = Counter()
-    asked = valid = 0
-    for state, label, n in rows:
-        asked += n
+    rows = Verdict.objects.filter(run__in=_runs(judgings), run_index=1).order_by()
+    labels: dict[int | None, Counter[str]] = defaultdict(Counter)
+    asked: Counter[int | None] = Counter()
+    for run, state, label, n in rows.values_list("run", "state", "label").annotate(n=Count("pk")):
+        asked[run] += n
         if state == Verdict.State.VALID:
-            valid += n
-            labels[label] += n
-    empty = batch.material.responses.count() - asked
-    counts = {rate: labels[label] for rate, label in ABSTENTION.items()}
-    return Counter(counts | {"total": valid + empty, "left_out": asked - valid})
+            labels[run][label] += n
+    batches = WatchBatch.objects.filter(pk__in=[judging.batch_id for judging in judgings])
+    responses = dict(batches.annotate(n=Count("material__responses")).values_list("pk", "n"))
+    found = {}
+    for judging in judgings:
+        run = judging.judge_run_id
+        left_out = asked[run] - labels[run].total()
+        hits = {rate: labels[run][label] for rate, label in ABSTENTION.items()}
+        found[run] = Counter(hits | {"total": responses[judging.batch_id] - left_out, "left_out": left_out})
+    return found
 
 
-def _of_claims(run: JudgeRun) -> Counter[str]:
+def _of_claims(judgings: Sequence[WatchJudging]) -> dict[int | None, Counter[str]]:
     """A response counts when each of its claims has a valid verdict."""
     valid = Q(state=Verdict.State.VALID)
     rows = (
-        run.verdicts.filter(run_index=1)
+        Verdict.objects.filter(run__in=_runs(judgings), run_index=1)
         .order_by()
-        .values("response")
+        .values("run", "response")
         .annotate(
             asked=Count("pk"),
             valid=Count("pk", filter=valid),
@@ -257,12 +283,15 @@ def _of_claims(run: JudgeRun) -> Counter[str]:
             unverifiable=Count("pk", filter=Q(label__in=GROUNDING["unverifiable"])),
         )
     )
-    counts: Counter[str] = Counter({"total": 0, "left_out": 0, "flagged": 0, "unverifiable": 0})
-    for row in rows:
+    found: dict[int | None, Counter[str]] = {
+        run: Counter({"total": 0, "left_out": 0, "flagged": 0, "unverifiable": 0}) for run in _runs(judgings)
+    }
+    for row in rows.iterator(chunk_size=2000):
+        counts = found[row["run"]]
         if row["valid"] < row["asked"]:
             counts["left_out"] += 1
             continue
         counts["total"] += 1
         counts["flagged"] += bool(row["flagged"])
         counts["unverifiable"] += bool(row["unverifiable"])
-    return counts
+    return found

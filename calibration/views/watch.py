@@ -59,7 +59,8 @@ def watch(request, slug, number, watch):
 
 
 def _page(request, found, *, batch_form=None, mark_form=None, problems=None, left_out=0, status=200):
-    series, marks = series_of(found), list(found.marks.all())
+    asked = asked_of(found)
+    series, marks = series_of(found, asked), list(found.marks.all())
     batches = list(found.batches.annotate(n_responses=Count("material__responses")).order_by("date"))
     context = {
         "version": found.version,
@@ -68,7 +69,7 @@ def _page(request, found, *, batch_form=None, mark_form=None, problems=None, lef
         "gaps": dates_without_batch(batches),
         "series": series,
         "rows": _rows(batches, series),
-        "withheld": [asked for asked in asked_of(found) if asked.withheld],
+        "withheld": [one for one in asked if one.withheld],
         "chart": any(one.points for one in series)
         and figures.inline_svg(time_series(series, marks), series_described(series)),
         "kinds": ("svg", "png", "csv"),

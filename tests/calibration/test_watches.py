@@ -10,7 +10,8 @@ from bs4 import BeautifulSoup
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotate.services import rubric_v1
@@ -223,6 +224,18 @@ def test_a_day_that_is_not_judged_to_its_end_does_not_count(watch):
     day = by_rate(watch)["refused"].days[0]
     assert day.total == 0
     assert "not finished" in day.why
+
+
+def test_more_days_take_no_more_queries(labelled, trusted, django_assert_num_queries):
+    watch = open_watch(version=labelled.version, name="production", judge=trusted)
+    a_day(watch, lines(claims=["The ferry leaves at noon."]))
+    with CaptureQueriesContext(connection) as one_day:
+        series_of(watch)
+    for number in (1, 2):
+        a_day(watch, lines(start=100 * number), day=DAY + timedelta(days=number))
+    with django_assert_num_queries(len(one_day)):
+        found = series_of(watch)
+    assert [(day.hits, day.total) for day in found[0].days] == [(2, 10)] * 3
 
 
 def test_a_failed_verdict_is_left_out_and_counted(watch):

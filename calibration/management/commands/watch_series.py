@@ -19,16 +19,17 @@ class Command(ReportingCommand):
         if watch is None:
             names = ", ".join(Watch.objects.values_list("name", flat=True)) or "none"
             raise CommandError(f"There is no watch {options['watch']!r}. There are: {names}.")
+        asked = asked_of(watch)
         return {
             "watch": watch.name,
             "version": str(watch.version),
             "minimum": watch.minimum,
             "marks": [{"date": mark.date.isoformat(), "text": mark.text} for mark in watch.marks.all()],
-            "series": [series.as_dict() for series in series_of(watch)],
+            "series": [series.as_dict() for series in series_of(watch, asked)],
             "withheld": [
-                {"judge": asked.judge.name, "dimension": asked.dimension, "state": asked.now.state}
-                for asked in asked_of(watch)
-                if asked.withheld
+                {"judge": one.judge.name, "dimension": one.dimension, "state": one.now.state}
+                for one in asked
+                if one.withheld
             ],
         }
 
