@@ -3,12 +3,16 @@
 import math
 
 from django import forms
+from django.db.models import Count
 from django.utils.translation import gettext_lazy as _
 
+from annotate.models import GoldLabel
 from calibration.forms import PlainForm
 from calibration.models import CalibrationReport
+from calibration.pairing import chosen_round
 from calibration.plans import USUAL_SHARES, Question
 from calibration.thresholds import policy_in_force
+from evalsets.labels import GROUNDING
 
 
 def instruments_of(version) -> dict[str, tuple[float, float]]:
@@ -21,6 +25,16 @@ def instruments_of(version) -> dict[str, tuple[float, float]]:
         if None not in pair and sum(pair) > 1:
             found[report.judge_run.judge.name] = pair
     return found
+
+
+def margins_of(version) -> tuple[tuple[float, ...], int]:
+    """Shares of the labels of claims in gold, and of how many; the usual ones until gold has two labels."""
+    gold = GoldLabel.objects.filter(round=chosen_round(version=version), dimension="grounding")
+    counts = dict(gold.order_by().values_list("label").annotate(n=Count("pk")))
+    total = sum(counts.values())
+    if len(counts) < 2:
+        return USUAL_SHARES, 0
+    return tuple(counts.get(label, 0) / total for label in GROUNDING), total
 
 
 class PlanForm(PlainForm):
@@ -45,6 +59,7 @@ class PlanForm(PlainForm):
 
     def __init__(self, data, *, version):
         self.instruments = instruments_of(version)
+        self.margins, self.labelled = margins_of(version)
         self.bar = policy_in_force(version).min_human_agreement
         initial = {
             name: field.initial for name, field in self.base_fields.items() if field.initial is not None
@@ -74,7 +89,8 @@ class PlanForm(PlainForm):
             human_kappa=given["human_kappa"],
             judge_kappa=given["judge_kappa"],
             bar=self.bar,
-            margins=USUAL_SHARES,
+            margins=self.margins,
+            labelled=self.labelled,
             minutes=given["minutes"],
             hourly=given["hourly"],
         )

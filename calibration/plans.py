@@ -30,6 +30,7 @@ class Question:
     margins: Sequence[float]
     minutes: float  # of one grader for one unit
     hourly: float | None  # what an hour costs
+    labelled: int = 0  # gold labels behind the margins; 0: they are the usual ones
 
 
 def plan_of(question: Question) -> dict[str, Any]:

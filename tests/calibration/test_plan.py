@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 from bs4 import BeautifulSoup
@@ -72,6 +73,26 @@ def test_the_page_plans_and_gives_the_numbers_away(client, lead, version):
     assert float(next(row for row in rows if row["n"] == "300")["by_people"]) == pytest.approx(
         0.0583, abs=5e-5
     )
+
+
+@pytest.mark.django_db
+def test_the_gate_is_simulated_from_the_sets_own_labels(client, lead, evalset):
+    labelled = labelled_set(evalset=evalset)
+    client.force_login(lead)
+    usual = text_of(client.get(url("plan")))
+    assert "60.0\u202f%, 12.0\u202f%, 19.0\u202f%, 9.0\u202f%, those of a worked set" in usual
+    for number, label in enumerate(["supported"] * 7 + ["unsupported"] * 3):
+        labelled.claim(labelled.response(f"r{number}"), label, label)
+    own = client.get(url("plan"))
+    assert own.context["question"].margins == (0.7, 0, 0.3, 0)
+    assert "70.0\u202f%, 0.0\u202f%, 30.0\u202f%, 0.0\u202f%, those of 10 gold labels" in text_of(own)
+    assert (
+        own.context["plan"]["gate"] != plan_of(replace(own.context["question"], margins=USUAL_SHARES))["gate"]
+    )
+
+
+def text_of(answer):
+    return " ".join(BeautifulSoup(answer.content, "html.parser").get_text(" ").split(" "))
 
 
 @pytest.mark.django_db
