@@ -243,15 +243,19 @@ def _differences(
 ) -> Figures:
     """Every rate that both have: each side's own, and after minus before on the items they share.
 
+    A rate for which one of the two has nothing to count is named with the reason.
+
     `youden` is that of the judge behind the labels, by dimension; None where people gave them.
     """
     rates: list[Figures] = []
+    undefined: list[Figures] = []
     compared: dict[str, stats.Comparison] = {}
     for name, dimension, words in _rates(unit):
         if dimension not in before.said or dimension not in after.said:
             continue
         sides = [_rows(name, labels, unit) for labels in (before, after)]
         if any(not side.den.sum() for side in sides):
+            undefined.append({"name": name, "label": words, "undefined": "zero_denominator"})
             continue
         old, new = sides
         compared[name] = stats.compare_rates(
@@ -280,7 +284,7 @@ def _differences(
                 "curve": _curve(compared[name]),
             }
         )
-    return {"rates": rates, "compared": compared, "family": family}
+    return {"rates": rates, "undefined": undefined, "compared": compared, "family": family}
 
 
 def _rates(unit: str) -> list[tuple[str, str, str]]:

@@ -73,6 +73,11 @@ def test_refusals_are_compared_pair_by_pair_as_in_the_worked_example():
     assert refusal["p"] == pytest.approx(0.047031, abs=1e-6)
     # 2.8016 * sqrt(discordant / n), discordant = 37 / 200.
     assert refusal["minimum_detectable"] == pytest.approx(2.8016 * (37 / 200 / 200) ** 0.5, abs=1e-4)
+    assert {rate["name"]: rate["undefined"] for rate in found["undefined"]} == {
+        "hallucination": "zero_denominator",
+        "contradicted": "zero_denominator",
+        "over_answering": "zero_denominator",
+    }
     here = next(point for point in refusal["curve"] if point["items"] == 200)
     assert here["difference"] == pytest.approx(refusal["minimum_detectable"])
     assert "verdict" not in found, "no item cannot be answered, so half of the pair is missing"
@@ -205,6 +210,22 @@ def test_a_judge_compares_only_once_it_is_trusted_on_both(two_systems):
     assert "rates" not in again
 
 
+@pytest.mark.parametrize(("equal", "words"), [(True, "errors was found"), (None, "could not be tested")])
+def test_the_page_says_whether_the_judges_errors_were_compared(
+    client, lead, two_systems, monkeypatch, equal, words
+):
+    labelled, run = two_systems
+    build_report(judge_run=run, round=labelled.round, dimension="grounding")
+    monkeypatch.setattr("calibration.comparing._errors", lambda *_of: {"equal": equal, "sentence": ""})
+    client.force_login(lead)
+    page = text_of(client.get(asked(source_before="judge:judge-a")))
+    told = {
+        "errors was found": "errors was found" in page,
+        "could not be tested": "could not be tested" in page,
+    }
+    assert [said for said, there in told.items() if there] == [words]
+
+
 # Doors
 
 
@@ -222,6 +243,8 @@ def test_the_page_gives_the_verdict_the_note_and_the_command(client, lead, on_th
     assert client.get(url("compare")).status_code == 200
     page = text_of(client.get(asked()))
     assert "Improvement" in page and "after against before on roles@1, by gold" in page
+    assert "15 of 20 · 20 items" in page, "what each side's rate rests on"
+    assert "Hallucination rate of claims: undefined" in page
     assert "compare roles@1 --before 1:1 --after 1:2 --json" in page
     refused = text_of(client.get(asked(unit_after="response")))
     assert "Not compared" in refused and "different units" in refused and "Improvement" not in refused
