@@ -198,26 +198,32 @@ def _pair_values(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pair_csv(systems: Iterable[dict[str, Any]], settings: Mapping[str, str]) -> str:
-    """Both rates of every system, its settings beside them; a withheld one has no numbers."""
+    """Both rates of every system, its settings beside them; where there is no number, the reason."""
     out = io.StringIO()
     writer = csv.writer(out)
-    parts = ("value", "low", "high", "numerator", "denominator")
+    parts = ("value", "low", "high", "numerator", "denominator", "undefined")
     rates = ("over_answering", "over_refusal")
     writer.writerow(["system", "settings", *(f"{rate}_{part}" for rate in rates for part in parts)])
     for entry in systems:
         abstention = entry.get("abstention", {})
-        cells = [abstention.get(rate, {}).get(part, "") for rate in rates for part in parts]
+        nothing = {"undefined": "withheld"} if "withheld" in abstention else {}
+        cells = [abstention.get(rate, nothing).get(part, "") for rate in rates for part in parts]
         writer.writerow([inert(entry["system"]), inert(settings.get(entry["system"], "")), *cells])
     return out.getvalue()
 
 
 def share_rows(groups: Iterable[dict[str, Any]], rate: str) -> list[dict[str, Any]]:
-    """Rows for `share_ladder`: one rate of every group that has it."""
+    """Rows for `share_ladder`: one rate of every group of which it is asked, undefined or not."""
     return [
         {"name": f"{group['name']}: {group['value']}", "kind": "people", "share": number, "n": number["n"]}
         for group in groups
-        if (number := rate_of(group, rate)) is not None and number.get("value") is not None
+        if (number := rate_of(group, rate)) is not None
     ]
+
+
+def drawn_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of the rows that a picture has a place for: an undefined share stands in the CSV only."""
+    return [row for row in rows if row["share"]["value"] is not None]
 
 
 def people_rows(compared: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

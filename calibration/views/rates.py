@@ -68,7 +68,7 @@ def _pictures(form, found) -> dict:
             "numbered": len(pairs) > figures.NAMED,
         }
     for rate in STRATUM_RATES:
-        rows = figures.share_rows(found.get("per_stratum", ()), rate)
+        rows = figures.drawn_rows(figures.share_rows(found.get("per_stratum", ()), rate))
         if len(rows) > 1:
             context["strata"].append(
                 _drawn(rate, largest(rows, STRATA_DRAWN, "n"), rows[0]["share"]["label"])
@@ -132,7 +132,9 @@ def _picture(picture, form, found):
         rows = figures.share_rows(found.get("per_stratum", ()), rate)
     elif kind == "people":
         rows = figures.people_rows(_people(form, found).get(rate, ()))
-    if not rows:
+    drawn = figures.drawn_rows(rows)
+    if not drawn:
         raise Http404(_("There is no such picture of these rates."))
-    drawn = largest(rows, STRATA_DRAWN, "n") if kind == "strata" else rows
+    if kind == "strata":
+        drawn = largest(drawn, STRATA_DRAWN, "n")
     return figures.share_ladder(drawn, title=rows[0]["share"]["label"]), figures.share_csv(rows)

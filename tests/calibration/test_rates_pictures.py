@@ -6,7 +6,7 @@ import io
 import pytest
 from django.urls import reverse
 
-from calibration.figures import NAMED, pair_plot
+from calibration.figures import NAMED, pair_csv, pair_plot
 from calibration.levers import Setting, sweeps_of
 from calibration.reports import build_report
 from evalsets.models import System
@@ -119,6 +119,21 @@ def test_the_page_draws_the_pair_with_its_lever_and_every_file_of_it(client, lea
         ("language: de", "1", "4"),
         ("language: en", "1", "4"),
     ]
+
+
+def test_what_is_undefined_or_withheld_stands_in_the_csv_with_its_reason(client, lead, swept):
+    item = swept.item("answerable only", answerable=True, strata={"language": "fr"})
+    for run in swept.runs:
+        response = swept.response(f"fr {run.number}", item=item, run=run)
+        swept.verdict_on_response(response, "ANSWERED", "ANSWERED")
+    client.force_login(lead)
+    strata = rows_of(client.get(chart("strata-over_answering", "csv")))
+    assert [(row["name"], row["value"], row["undefined"]) for row in strata if "fr" in row["name"]] == [
+        ("language: fr", "", "zero_denominator")
+    ]
+    withheld = {"system": "c", "abstention": {"withheld": {"state": "STALE"}}}
+    (row,) = csv.DictReader(io.StringIO(pair_csv([withheld], {})))
+    assert (row["over_answering_value"], row["over_answering_undefined"]) == ("", "withheld")
 
 
 @pytest.mark.parametrize(
