@@ -41,13 +41,26 @@ class _Served:
         return not self.score.missing_passages and by_document in (None, 1.0)
 
 
-def retrieval_figures(*, version: EvalSetVersion, runs: Iterable[SystemRun], k: int = DEPTH) -> Figures:
-    """Expected-document recall, precision@k, recall@k and nDCG@k: of all, of each system and stratum."""
+@dataclass(frozen=True)
+class Scored:
+    """What some system runs served, scored at depth k: looked up once for all that rests on it."""
+
+    k: int
+    names: Mapping[int, str]
+    responses: Sequence[_Served]
+
+
+def scored(*, runs: Iterable[SystemRun], k: int = DEPTH) -> Scored:
     names = run_names(runs)
-    served = _served(list(names), k)
+    return Scored(k, names, _served(list(names), k))
+
+
+def retrieval_figures(found: Scored) -> Figures:
+    """Expected-document recall, precision@k, recall@k and nDCG@k: of all, of each system and stratum."""
+    names, served = found.names, found.responses
     strata = sorted({pair for one in served for pair in one.strata.items()})
     return _means(served) | {
-        "k": k,
+        "k": found.k,
         "responses": len(served),
         "systems": list(names.values()),
         "per_system": [
@@ -102,18 +115,15 @@ def _expected(runs: list[int]) -> dict[int, tuple[list[str], list[str]]]:
 # Whose fault
 
 
-def wrong_answers(
-    *, version: EvalSetVersion, round: Round | None, source: str, runs: Iterable[SystemRun], k: int = DEPTH
-) -> Figures:
+def wrong_answers(found: Scored, *, version: EvalSetVersion, round: Round | None, source: str) -> Figures:
     """Each wrong answer sorted: the retriever owes a passage, or the generator strayed from what it had.
 
     Wrong is an answer with a bad claim, or one that people call incorrect.
     """
-    names = run_names(runs)
     wrong = _wrong(version, round, source)
-    by_run: dict[int, Counter[str]] = {run: Counter() for run in names}
+    by_run: dict[int, Counter[str]] = {run: Counter() for run in found.names}
     cases: list[Figures] = []
-    for one in _served(list(names), k):
+    for one in found.responses:
         if one.response not in wrong:
             continue
         owed = stats.who_owes(one.had_everything, True) or "no expectation recorded"
@@ -123,7 +133,9 @@ def wrong_answers(
     return {
         "wrong": sum(total.values()),
         "by_cause": dict(total),
-        "per_system": [{"system": names[run], "by_cause": dict(found)} for run, found in by_run.items()],
+        "per_system": [
+            {"system": found.names[run], "by_cause": dict(causes)} for run, causes in by_run.items()
+        ],
         "cases": cases,
     }
 

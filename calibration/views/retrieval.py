@@ -4,7 +4,14 @@ from django.views.decorators.http import require_safe
 from annotate.access import labels_of
 from calibration.extraction import runs_graded
 from calibration.rates_scope import RetrievalForm
-from calibration.retrieving import LISTED, relevance, retrieval_figures, with_responses, wrong_answers
+from calibration.retrieving import (
+    LISTED,
+    relevance,
+    retrieval_figures,
+    scored,
+    with_responses,
+    wrong_answers,
+)
 
 
 @require_safe
@@ -14,8 +21,8 @@ def retrieval(request, slug, number):
     if not form.is_valid():
         return render(request, "calibration/scope_error.html", {"version": version, "form": form}, status=400)
     round, source = form.chosen_round, form.source
-    runs = runs_graded(version, round)
-    wrong = wrong_answers(version=version, round=round, source=source, runs=runs, k=form.depth)
+    found = scored(runs=runs_graded(version, round), k=form.depth)
+    wrong = wrong_answers(found, version=version, round=round, source=source)
     cases = with_responses(wrong["cases"])
     context = {
         "version": version,
@@ -23,7 +30,7 @@ def retrieval(request, slug, number):
         "round": round,
         "source": source,
         "sources": form.sources(),
-        "figures": retrieval_figures(version=version, runs=runs, k=form.depth),
+        "figures": retrieval_figures(found),
         "wrong": wrong,
         "cases": cases,
         "not_listed": len(wrong["cases"]) - len(cases),

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from calibration.retrieving import retrieval_figures, wrong_answers
+from calibration.retrieving import retrieval_figures, scored, wrong_answers
 from tests.calibration.labelled import labelled_set
 from tests.calibration.test_optional_rates import asks, says, served
 from tests.calibration.test_report_pages import text_of, url
@@ -16,12 +16,12 @@ pytestmark = pytest.mark.django_db
 
 
 def figures_of(labelled, k=5):
-    return retrieval_figures(version=labelled.version, runs=labelled.runs, k=k)
+    return retrieval_figures(scored(runs=labelled.runs, k=k))
 
 
 def sorted_out(labelled, source="gold"):
     return wrong_answers(
-        version=labelled.version, round=labelled.round, source=source, runs=labelled.runs, k=5
+        scored(runs=labelled.runs), version=labelled.version, round=labelled.round, source=source
     )
 
 

@@ -6,7 +6,7 @@ from calibration.extraction import runs_graded
 from calibration.facts import round_facts
 from calibration.management.reporting import ReportingCommand, round_of, version_named
 from calibration.rates import grader_names
-from calibration.retrieving import DEPTH, relevance, retrieval_figures, wrong_answers
+from calibration.retrieving import DEPTH, relevance, retrieval_figures, scored, wrong_answers
 from evalsets.models import Response
 
 
@@ -27,8 +27,8 @@ class Command(ReportingCommand):
             raise CommandError(f"--source must be one of {', '.join(known)}, got {source!r}.")
         if k < 1:
             raise CommandError(f"--k must be at least 1, got {k}.")
-        runs = runs_graded(version, round)
-        wrong = wrong_answers(version=version, round=round, source=source, runs=runs, k=k)
+        found = scored(runs=runs_graded(version, round), k=k)
+        wrong = wrong_answers(found, version=version, round=round, source=source)
         names = dict(
             Response.objects.filter(pk__in=[case["response"] for case in wrong["cases"]]).values_list(
                 "pk", "response_id"
@@ -39,7 +39,7 @@ class Command(ReportingCommand):
             "version": str(version),
             "source": source,
             "round": round_facts(round),
-            "retrieval": retrieval_figures(version=version, runs=runs, k=k),
+            "retrieval": retrieval_figures(found),
             "wrong_answers": wrong,
             "optional": relevance(version=version, round=round, source=source),
         }
