@@ -167,21 +167,30 @@ def items_of(
     stream: BinaryIO, filename: str, log: Log, drawn: Collection[int], *, limits: Limits = USUAL_LIMITS
 ) -> bytes:
     """The drawn lines as items of the native file; everything else of a line stays in the log."""
-    wanted = frozenset(drawn)
+    wanted, names = frozenset(drawn), _stratum_names(log.strata)
     made: list[bytes] = []
     taken: set[str] = set()
     for line, cells in _lines(stream, filename, Findings(), limits):
         if line not in wanted:
             continue
-        name = next((cells[key] for key in ID_NAMES if key in cells), "")
-        if not name or name in taken:
-            name = f"line-{line}"
-        taken.add(name)
+        identifier = next((cells[key] for key in ID_NAMES if key in cells), "")
+        if not identifier or identifier in taken:
+            identifier = f"line-{line}"
+        taken.add(identifier)
         item = {
-            "id": name,
+            "id": identifier,
             "question": cells[log.question],
-            "strata": {column.rpartition(".")[2]: cells.get(column, NOT_GIVEN) for column in log.strata},
+            "strata": {name: cells.get(column, NOT_GIVEN) for column, name in names.items()},
             "source_ref": {"log": filename, "line": line},
         }
         made.append(json.dumps(item, ensure_ascii=False).encode() + b"\n")
     return b"".join(made)
+
+
+def _stratum_names(columns: Sequence[str]) -> dict[str, str]:
+    """Of each column the name of its stratum: the last part, or all of it where two end alike."""
+    short = [column.rpartition(".")[2] for column in columns]
+    return {
+        column: name if short.count(name) == 1 else column
+        for column, name in zip(columns, short, strict=True)
+    }

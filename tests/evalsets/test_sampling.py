@@ -92,6 +92,17 @@ def test_what_the_log_lacked_is_counted():
     assert log.candidates == {("(not given)",): [5], ("de",): [3], ("en",): [1, 6]}
 
 
+def test_columns_that_end_alike_stay_two_strata():
+    rows = [
+        {"query": f"q{n}", "user": {"lang": "en"}, "doc": {"lang": "de" if n else "fr"}} for n in range(3)
+    ]
+    sample = draw_sample(
+        stream=log_of(*rows), filename="t.jsonl", size=2, seed=1, strata=["user.lang", "doc.lang"]
+    )
+    items = [json.loads(line) for line in sample.content.splitlines()]
+    assert items[0]["strata"] == {"user.lang": "en", "doc.lang": "fr"}
+
+
 def test_a_line_that_cannot_be_read_is_counted_and_does_not_refuse_the_rest():
     stream = io.BytesIO(b'{"query": "a?"}\nnot json\n{"query": "b?"}\n')
     log = read_log(stream, "traffic.jsonl")
