@@ -7,6 +7,7 @@ from rest_framework.response import Response
 
 from annotate import serializers, services
 from annotate.access import labels_of
+from annotate.api.behind import BehindTheDoor
 from annotate.cases import Case
 from annotate.decisions import DecisionLog
 from annotate.disagreements import DisagreementQueue, Wanted
@@ -124,7 +125,7 @@ def case_of(view, request) -> Case:
     return Case(version, place["round_number"], place["dimension"], place["target"])
 
 
-class OneCase(ApiView):
+class OneCase(BehindTheDoor):
     """What was said of a target, once it is opened or decided. POST decides it."""
 
     tag, reads, writes = TAG, Scope.ROUNDS, Scope.ROUNDS
@@ -151,7 +152,7 @@ class OneCase(ApiView):
         return Response(serializers.DecisionRow(decided).data, status=201)
 
 
-class OpenCase(ApiView):
+class OpenCase(BehindTheDoor):
     """See what was said of a target. From here on the labels of its response are final."""
 
     tag, writes = TAG, Scope.ROUNDS

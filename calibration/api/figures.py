@@ -79,6 +79,12 @@ class Reports(ListView):
         where = reverse("calibration_api:report", args=[slug, number, run, made.number])
         return Response(_whole(made), status=201, headers={"Location": where})
 
+    def again(self, told):
+        """The same report as it stands by now: a judge that is not trusted any more is told no rates of."""
+        place = self.kwargs
+        run = judge_run_of(self.request.user, place["slug"], place["number"], place["run"])
+        return _whole(_report_of(run, told["report"]))
+
 
 def _whole(report) -> dict:
     return {
@@ -90,6 +96,13 @@ def _whole(report) -> dict:
     }
 
 
+def _report_of(judge_run, number):
+    reports = judge_run.reports.select_related(
+        "judge_run__judge", "judge_run__version__evalset", "round__rubric_version__rubric"
+    )
+    return get_object_or_404(reports, number=number)
+
+
 class Report(ApiView):
     """One report, with what has changed since it was built."""
 
@@ -98,10 +111,7 @@ class Report(ApiView):
 
     def get(self, request, slug, number, run, report):
         judge_run = judge_run_of(request.user, slug, number, run)
-        reports = judge_run.reports.select_related(
-            "judge_run__judge", "judge_run__version__evalset", "round__rubric_version__rubric"
-        )
-        return Response(_whole(get_object_or_404(reports, number=report)))
+        return Response(_whole(_report_of(judge_run, report)))
 
 
 class Check(ApiView):

@@ -5,6 +5,7 @@ from django.urls import reverse
 from rest_framework.response import Response
 
 from annotate.access import labels_of
+from annotate.api.behind import BehindTheDoor
 from calibration import serializers
 from calibration.facts import dry_run_facts, judge_run_facts
 from calibration.forms import JudgeForm
@@ -18,7 +19,7 @@ from evalsets.api.problems import Refusal
 TAG = "judges"
 
 
-class Judges(ListView):
+class Judges(BehindTheDoor, ListView):
     """The judges of the eval set. POST adds an LLM judge."""
 
     tag, writes, row = TAG, Scope.JUDGE, serializers.JudgeRow
@@ -46,7 +47,7 @@ def judge_run_of(person, slug, number, run) -> JudgeRun:
     return get_object_or_404(runs, version=version, number=run)
 
 
-class JudgeRuns(ListView):
+class JudgeRuns(BehindTheDoor, ListView):
     """Newest first. POST starts one, or says with `dry_run` what it would take (answered with 200)."""
 
     tag, writes, row = TAG, Scope.JUDGE, serializers.JudgeRunRow
@@ -92,7 +93,7 @@ class Run(ApiView):
         return Response(judge_run_facts(judge_run_of(request.user, slug, number, run)))
 
 
-class StopRun(ApiView):
+class StopRun(BehindTheDoor):
     """Start no more calls. Calls under way end and count; what is there stays, and can be gone on with."""
 
     tag, writes = TAG, Scope.JUDGE
@@ -105,7 +106,7 @@ class StopRun(ApiView):
         return Response(judge_run_facts(found))
 
 
-class ResumeRun(ApiView):
+class ResumeRun(BehindTheDoor):
     """Go on with a stopped run, or with what failed; a budget replaces the run's own."""
 
     tag, writes = TAG, Scope.JUDGE

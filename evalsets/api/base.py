@@ -1,6 +1,7 @@
 """What every address of the API has in common."""
 
 import json
+from abc import ABC, abstractmethod
 from functools import wraps
 from typing import Any, ClassVar
 
@@ -81,6 +82,10 @@ class ApiView(GenericAPIView):
         cleaned.is_valid(raise_exception=True)
         return cleaned.validated_data
 
+    def again(self, told: Any) -> Any:
+        """The body of an answer that was kept, or what may be told of it by now."""
+        return told
+
     def options(self, request, *args, **kwargs):
         return Response(status=204)
 
@@ -90,7 +95,7 @@ class ApiView(GenericAPIView):
         return response
 
 
-class ListView(ApiView):
+class ListView(ApiView, ABC):
     """A list: `rows` finds them, `row` writes one."""
 
     many = True
@@ -102,8 +107,8 @@ class ListView(ApiView):
         paged = [self.pagination_class.asked] if self.asking(method) == "GET" else []
         return [*super().query_forms(method), *paged]
 
-    def rows(self) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def rows(self) -> Any: ...
 
     def get(self, request, *args, **kwargs):
         page = self.paginate_queryset(self.rows())
@@ -137,6 +142,7 @@ def once(handler):
         headers = {"Idempotency-Replayed": "true"} if given.repeated else {}
         if given.location:
             headers["Location"] = given.location
-        return Response(json.loads(given.body), status=given.status, headers=headers)
+        told = json.loads(given.body)
+        return Response(self.again(told) if given.repeated else told, status=given.status, headers=headers)
 
     return answer

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotate.models import Adjudication, Annotation, Opening, Round
+from annotate.models import Adjudication, Annotation, Assignment, Opening, Round
 from tests.annotate.worlds import claim_of, grader_of, response_of, say
 from tests.api import Api, problem
 from tests.evalsets.files import rows_of_every_table
@@ -154,6 +154,17 @@ def test_decide_a_disagreement(api, split_over_six, lead):
     (logged,) = api.get(f"{V}/adjudications/").json()["results"]
     assert (logged["decision"], logged["note"]) == ("supported", "Look.")
     assert {said["grader"] for said in logged["labels"]} == {"grader_a", "grader_b"}
+
+
+def test_an_opened_case_is_not_shown_again_to_a_lead_who_grades_by_now(api, split_over_six, lead, grader_a):
+    place = case(split_over_six)
+    assert api.post(f"{place}open/", key="o").status_code == 200
+    grader = grader_of(split_over_six, grader_a)
+    grader.person = lead
+    grader.save()
+    Assignment.objects.filter(grader=grader).update(state="pending")
+    told = problem(api.post(f"{place}open/", key="o"), 403)
+    assert told["type"].endswith("closed-while-grading")
 
 
 def test_a_decision_is_about_what_was_seen(api, split_over_six, grader_b):
