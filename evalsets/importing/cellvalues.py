@@ -3,6 +3,7 @@
 import ast
 import io
 import itertools
+import json
 import tokenize
 from collections.abc import Callable
 
@@ -79,8 +80,8 @@ def _list(value: object) -> list | None:
 
 def _python_list(text: str) -> object:
     try:
-        found = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        found = parse(json.dumps(ast.literal_eval(text)))  # as JSON: tuples are lists, sets are refused
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
     # NumPy prints lists without commas; Python then reads neighbouring texts as one.
     if _has_neighbours(text):

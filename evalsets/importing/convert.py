@@ -133,29 +133,17 @@ class Converter:
     # What was said
 
     def _say(self, fields: dict, claim: dict, flat: Flat, line: int) -> None:
-        for said in self._all_said(flat):
-            if said.value in (None, "", []):
-                continue
+        for said in all_said(flat, self.columns):
             if self.mapping.labels is None:
                 self._left_out["labels were left out: nothing was said about what they are here."] += 1
                 continue
-            rule = self.mapping.labels.get(said.question)
+            rule = rule_for(said, self.mapping, self.findings, line)
             if rule is None:
-                message = "nothing says what its labels are here: map them, or leave the question out"
-                self.findings.problem(line, shown(said.question), message, said.value)
-            elif rule.dimension == LEAVE_OUT:
+                continue
+            if rule.dimension == LEAVE_OUT:
                 self._left_out[f'labels of "{shown(said.question)}" were left out, as asked for.'] += 1
             else:
                 self._label(fields, claim, said, rule, line)
-
-    def _all_said(self, flat: Flat) -> Iterator[Said]:
-        yield from flat.said
-        names = [
-            name_in(flat.columns.get(column)) for column, target in self.columns.items() if target == GRADER
-        ]
-        for column, target in self.columns.items():
-            if target == LABEL:
-                yield Said(column, flat.columns.get(column), HUMAN, names[0] if names else "")
 
     def _label(self, fields: dict, claim: dict, said: Said, rule: LabelRule, line: int) -> None:
         label = mapped_label(said, rule, self.findings, line)
@@ -241,6 +229,26 @@ def numbered_claims(rows: Iterable[Row]) -> Iterator[Row]:
             if isinstance(claim, dict):
                 claim.setdefault("id", f"c{number}")
         yield row
+
+
+def all_said(flat: Flat, columns: Mapping[str, str]) -> Iterator[Said]:
+    """The labels of a record: those of its shape, and those of columns that are mapped to be labels."""
+    names = [name_in(flat.columns.get(column)) for column, target in columns.items() if target == GRADER]
+    of_columns = (
+        Said(column, flat.columns.get(column), HUMAN, names[0] if names else "")
+        for column, target in columns.items()
+        if target == LABEL
+    )
+    return (said for said in (*flat.said, *of_columns) if said.value not in (None, "", []))
+
+
+def rule_for(said: Said, mapping: ColumnMap, findings: Findings, line: int) -> LabelRule | None:
+    """What the mapping says of the label's question, or None with a problem."""
+    rule = (mapping.labels or {}).get(said.question)
+    if rule is None:
+        message = "nothing says what its labels are here: map them, or leave the question out"
+        findings.problem(line, shown(said.question), message, said.value)
+    return rule
 
 
 def mapped_label(said: Said, rule: LabelRule, findings: Findings, line: int) -> str | None:

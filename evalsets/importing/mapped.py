@@ -8,17 +8,24 @@ from typing import BinaryIO
 
 from evalsets.importing import csvfile, tables
 from evalsets.importing.cellvalues import said_text
-from evalsets.importing.convert import Converter, mapped_label, named, numbered_claims
+from evalsets.importing.convert import (
+    Converter,
+    all_said,
+    mapped_label,
+    named,
+    numbered_claims,
+    rule_for,
+)
 from evalsets.importing.findings import Findings, UnreadableFile, shown
 from evalsets.importing.jsonl import Row
 from evalsets.importing.labelfile import COLUMNS
 from evalsets.importing.mapping import (
-    GRADER,
     LABEL,
     LEAVE_OUT,
     POINTERS,
     ColumnMap,
     check_mapping,
+    check_rules,
     suggested,
 )
 from evalsets.importing.reading import USUAL_LIMITS, Limits
@@ -289,27 +296,20 @@ def mapped_labels(
     pointers = _pointers(shape, mapping)
     if not set(pointers.values()) & {"item", "response"}:
         findings.problem(None, "map: columns", "no column says which item or response a label is about")
+    check_rules(mapping, findings)
+    if findings.refused:
         return
     by_machine = 0
     for row in tables.rows(stream, filename, findings, known=COLUMNS, limits=limits):
         flat = shape.flatten(row.fields)
         targets = {target: flat.columns.get(column) for column, target in pointers.items()}
-        graders = [flat.columns.get(column) for column, target in columns.items() if target == GRADER]
-        said = [
-            *flat.said,
-            *(
-                Said(column, flat.columns.get(column), HUMAN, str(graders[0] or "") if graders else "")
-                for column, target in columns.items()
-                if target == LABEL
-            ),
-        ]
-        for label in said:
+        for label in all_said(flat, columns):
             if label.kind != HUMAN:
                 by_machine += 1
-            elif label.value not in (None, "", []):
-                record = _label_record(row.line, targets, label, mapping, findings)
-                if record is not None:
-                    yield record
+                continue
+            record = _label_record(row.line, targets, label, mapping, findings)
+            if record is not None:
+                yield record
     if by_machine:
         findings.notice(f"{by_machine} labels that no person gave were left out.")
 
@@ -323,16 +323,18 @@ def _pointers(shape: Shape, mapping: ColumnMap) -> dict[str, str]:
 def _label_record(
     number: int, targets: dict, said: Said, mapping: ColumnMap, findings: Findings
 ) -> LabelRecord | None:
-    rule = (mapping.labels or {}).get(said.question)
+    rule = rule_for(said, mapping, findings, number)
     if rule is None:
-        message = "nothing says what its labels are here: map them, or leave the question out"
-        findings.problem(number, shown(said.question), message, said.value)
         return None
     if rule.dimension == LEAVE_OUT:
         findings.notice(f'Labels of "{shown(said.question)}" were left out, as asked for.', number)
         return None
     label = mapped_label(said, rule, findings, number)
-    if label is None or label == LEAVE_OUT:
+    if label is None:
+        return None
+    if label == LEAVE_OUT:
+        what = f'Labels {shown(said.value)!r} of "{shown(said.question)}"'
+        findings.notice(f"{what} were left out, as asked for.", number)
         return None
     line = Line(number, findings)
     ids = {

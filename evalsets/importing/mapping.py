@@ -160,6 +160,11 @@ def check_mapping(mapping: ColumnMap, findings: Findings, *, items_known: bool =
             "id",
             "with a claim a row, a column must say which response the rows belong to: choose the id",
         )
+    check_rules(mapping, findings)
+
+
+def check_rules(mapping: ColumnMap, findings: Findings) -> None:
+    """Say what is wrong with what the mapping makes of labels."""
     for question, rule in (mapping.labels or {}).items():
         _check_rule(question, rule, findings)
 

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from evalsets.importing.findings import Findings, UnreadableFile
 from evalsets.importing.jsonl import Row
 from evalsets.importing.reading import USUAL_LIMITS, Limits, megabytes
+from evalsets.importing.strictjson import PASSAGE_TEXT, NotStrictJSON, refuse_unstorable
 
 AT_ONCE = 100
 
@@ -21,7 +22,7 @@ def rows(stream: BinaryIO, findings: Findings, limits: Limits = USUAL_LIMITS) ->
     stream : binary file
         Seekable, not gzipped: Parquet compresses by itself.
     findings : Findings
-        Gets a problem for every value that JSON cannot hold.
+        Gets a problem for every row with a value that JSON or a database cannot hold.
     limits : Limits
         `total` bounds what is unpacked.
 
@@ -54,19 +55,16 @@ def rows(stream: BinaryIO, findings: Findings, limits: Limits = USUAL_LIMITS) ->
             for record in batch.to_pylist():
                 number += 1
                 try:
-                    yield Row(number, size, _plain(record))
-                except _NotJSON as error:
-                    findings.problem(number, error.where, str(error))
+                    fields = _plain(record)
+                    refuse_unstorable(fields, PASSAGE_TEXT)
+                except NotStrictJSON as error:
+                    findings.problem(number, error.where, str(error), error.value)
+                else:
+                    yield Row(number, size, fields)
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         raise UnreadableFile.at(None, f"not a Parquet file that can be read: {error}") from None
     if not number:
         raise UnreadableFile.at(None, "no rows: the file has columns and nothing in them")
-
-
-class _NotJSON(Exception):
-    def __init__(self, message: str, where: str):
-        self.where = where
-        super().__init__(message)
 
 
 def _plain(value: Any, where: str = "") -> Any:
@@ -76,7 +74,7 @@ def _plain(value: Any, where: str = "") -> Any:
         if math.isnan(value):
             return None
         if math.isinf(value):
-            raise _NotJSON("not a JSON number: infinite", where)
+            raise NotStrictJSON("not a JSON number: infinite", where)
         return value
     if isinstance(value, dict):
         return {
@@ -88,4 +86,4 @@ def _plain(value: Any, where: str = "") -> Any:
         return value.isoformat()
     if isinstance(value, Decimal | timedelta):
         return str(value)
-    raise _NotJSON(f"holds {type(value).__name__}, which is no text", where)
+    raise NotStrictJSON(f"holds {type(value).__name__}, which is no text", where)

@@ -18,7 +18,7 @@ def _flatten(record: Mapping[str, object]) -> Flat:
     if isinstance(record.get("fields"), Mapping):
         columns = {
             "id": record.get("id") or record.get("_server_id"),
-            **spread(record["fields"], ""),
+            **spread(record["fields"]),
             **spread(record.get("metadata") or {}, "metadata"),
         }
         return Flat(columns, [*_nested(record.get("responses")), *_suggested(record.get("suggestions"))])

@@ -1,6 +1,6 @@
 """What a shape is: another tool's record, laid flat so that its columns can be mapped onto ours."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 HUMAN, JUDGE = "human", "judge"
@@ -70,7 +70,7 @@ class Shape:
     lists: tuple[tuple[str, ...], ...] = ()
 
 
-def spread(value: object, prefix: str) -> dict[str, object]:
+def spread(value: object, prefix: str = "") -> dict[str, object]:
     """The parts of an object as `prefix.key` columns, and those of objects in it; anything else as it is."""
     if not isinstance(value, Mapping):
         return {prefix: value}
@@ -78,6 +78,10 @@ def spread(value: object, prefix: str) -> dict[str, object]:
     for key, part in value.items():
         parts |= spread(part, f"{prefix}.{key}" if prefix else str(key))
     return parts
+
+
+def without(record: Mapping[str, object], names: Collection[str]) -> dict[str, object]:
+    return {key: value for key, value in record.items() if key not in names}
 
 
 def each(value: object) -> list[Mapping[str, object]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from evalsets.importing.shapes.base import JUDGE, Flat, Said, Shape, each, spread, text_of
+from evalsets.importing.shapes.base import JUDGE, Flat, Said, Shape, each, spread, text_of, without
 
 _METRICS = ("metricsData", "metrics_data")
 
@@ -13,11 +13,7 @@ def _recognise(record: Mapping[str, object]) -> bool:
 
 
 def _flatten(record: Mapping[str, object]) -> Flat:
-    columns: dict[str, object] = {}
-    for key, value in record.items():
-        if key not in _METRICS:
-            columns |= spread(value, key)
-    return Flat(columns, list(_said(record)))
+    return Flat(spread(without(record, _METRICS)), list(_said(record)))
 
 
 def _said(record: Mapping[str, object]) -> Iterator[Said]:

@@ -15,10 +15,10 @@ def _recognise(record: Mapping[str, object]) -> bool:
 
 def _flatten(record: Mapping[str, object]) -> Flat:
     if "annotations" not in record:
-        return Flat(spread(record, ""))
+        return Flat(spread(record))
     columns = {
         "id": record.get("id"),
-        **spread(record["data"], ""),
+        **spread(record["data"]),
         **spread(record.get("meta") or {}, "meta"),
     }
     said: list[Said] = []

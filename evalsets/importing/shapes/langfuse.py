@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from evalsets.importing.shapes.base import HUMAN, JUDGE, Flat, Said, Shape, spread, text_of
+from evalsets.importing.shapes.base import HUMAN, JUDGE, Flat, Said, Shape, spread, text_of, without
 
 _SCORE = {"name", "dataType", "source"}
 _TIMES = ("createdAt", "updatedAt", "timestamp", "startTime", "endTime", "validFrom")
@@ -24,12 +24,8 @@ def _flatten(record: Mapping[str, object]) -> Flat:
         kind = HUMAN if record.get("source") == "ANNOTATION" else JUDGE
         name = text_of(record.get("authorUserName") or record.get("authorUserId"))
         left = {"name", "value", "stringValue", "source", "dataType", "authorUserName", "authorUserId"}
-        columns = {key: part for key, part in record.items() if key not in left}
-        return Flat(columns, [Said(text_of(record.get("name")), value, kind, name)])
-    columns = {}
-    for key, value in record.items():
-        columns |= spread(value, key)
-    return Flat(columns)
+        return Flat(without(record, left), [Said(text_of(record.get("name")), value, kind, name)])
+    return Flat(spread(record))
 
 
 SHAPE = Shape(

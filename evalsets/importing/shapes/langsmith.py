@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from evalsets.importing.shapes.base import HUMAN, JUDGE, Flat, Said, Shape, each, spread, text_of
+from evalsets.importing.shapes.base import HUMAN, JUDGE, Flat, Said, Shape, each, spread, text_of, without
 
 
 def _recognise(record: Mapping[str, object]) -> bool:
@@ -12,10 +12,7 @@ def _recognise(record: Mapping[str, object]) -> bool:
 
 
 def _flatten(record: Mapping[str, object]) -> Flat:
-    columns: dict[str, object] = {}
-    for key, value in record.items():
-        if key != "feedback":
-            columns |= spread(value, key)
+    columns = spread(without(record, ["feedback"]))
     return Flat(columns, [_said(feedback) for feedback in each(record.get("feedback"))])
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from evalsets.importing.shapes.base import HUMAN, JUDGE, Flat, Said, Shape, spread, text_of
+from evalsets.importing.shapes.base import HUMAN, JUDGE, Flat, Said, Shape, spread, text_of, without
 
 _OF_ANNOTATION = (
     "annotation_name",
@@ -26,9 +26,7 @@ def _recognise(record: Mapping[str, object]) -> bool:
 
 
 def _flatten(record: Mapping[str, object]) -> Flat:
-    columns: dict[str, object] = {}
-    for key, value in record.items():
-        columns |= spread(value, key)
+    columns = spread(record)
     if "annotator_kind" not in columns:
         return Flat(columns)
     label = next(
@@ -39,10 +37,7 @@ def _flatten(record: Mapping[str, object]) -> Flat:
     kind = HUMAN if columns["annotator_kind"] == "HUMAN" else JUDGE
     question = text_of(columns.get("annotation_name") or columns.get("name"))
     name = text_of(columns.get("user_id") or columns.get("identifier"))
-    return Flat(
-        {key: value for key, value in columns.items() if key not in _OF_ANNOTATION},
-        [Said(question, label, kind, name)],
-    )
+    return Flat(without(columns, _OF_ANNOTATION), [Said(question, label, kind, name)])
 
 
 SHAPE = Shape(

@@ -85,6 +85,29 @@ def test_a_claim_a_row_is_a_response_with_claims(write):
     assert first.item.strata == {"language": "de"}
 
 
+@pytest.mark.parametrize(
+    ("cell", "texts"), [("[('Zwei.', 'Drei.')]", None), ("['Zwei.', {'text': 'Drei.'}]", ["Zwei.", "Drei."])]
+)
+def test_a_list_as_python_prints_it(cell, texts):
+    columns = {"Fall": "id", "Frage": "question", "Antwort": "response", "Aussage": "context"}
+    rows = [["1", "Wer?", "Zwei.", cell, "", "", ""]]
+    records, findings = read(*as_csv(rows), ColumnMap("table", columns))
+    if texts is None:
+        assert [(problem.line, problem.field) for problem in findings.problems] == [(2, "Aussage")]
+        assert "not a list" in findings.problems[0].message
+    else:
+        assert [passage.text for passage in records[0].response.passages] == texts
+
+
+def test_what_no_database_can_hold_is_refused_in_parquet_as_in_json():
+    stream = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"id": ["a"], "question": ["Wer?\0"]}), stream)
+    records, findings = read(stream, "set.parquet", ColumnMap("native"))
+    assert records == []
+    assert [(problem.line, problem.field) for problem in findings.problems] == [(1, "question")]
+    assert "NUL" in findings.problems[0].message
+
+
 def test_sheets_that_are_not_read_are_named():
     _records, findings = read(*as_xlsx())
     assert findings.notices == ['The sheet "Notizen" was left out: only the first one is read.']

@@ -312,6 +312,25 @@ def test_annotations_are_labels_for_responses_that_are_there(tool, rows):
     assert "1 labels that no person gave were left out." in findings.notices
 
 
+def labels_read(rule):
+    findings = Findings()
+    mapping = ColumnMap("langfuse", labels={"answered": rule})
+    return list(read_labels(lines(SCORES[0]), "scores.jsonl", findings, mapping=mapping)), findings
+
+
+def test_a_rule_of_labels_that_is_wrong_in_itself_is_told():
+    for rule in (LabelRule("answering", PARTS), LabelRule("abstention", {"Yes": "yes"})):
+        found, findings = labels_read(rule)
+        assert found == []
+        assert [(problem.line, problem.field) for problem in findings.problems] == [(None, "answered")]
+
+
+def test_annotations_that_are_left_out_on_purpose_are_counted():
+    found, findings = labels_read(LabelRule("abstention", {"Yes": LEAVE_OUT}))
+    assert (found, findings.problems) == ([], [])
+    assert findings.notices[1:] == ["Labels 'Yes' of \"answered\" were left out, as asked for. (line 1)"]
+
+
 # promptfoo: `promptfoo eval -o results.json`, version 3 of its results
 
 
