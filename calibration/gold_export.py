@@ -115,17 +115,11 @@ def export_gold(*, version: EvalSetVersion, round: Round, out: Path, choice: Cho
     return manifest
 
 
-def gold_file(*, version: EvalSetVersion, round: Round, name: str) -> IO[bytes] | None:
-    """One file of the export, open and gone when it is closed; the zip archive of all where none is named.
-
-    None where there is no such file here: Parquet needs its extra.
-    """
-    if not name:
-        return zipped_gold(version=version, round=round)
+def gold_file(*, version: EvalSetVersion, round: Round, name: str) -> IO[bytes]:
+    """One file of the export, open and gone when it is closed."""
     with TemporaryDirectory() as folder:
         export_gold(version=version, round=round, out=Path(folder))
-        path = Path(folder) / name
-        return path.open("rb") if path.exists() else None
+        return (Path(folder) / name).open("rb")
 
 
 def zipped_gold(*, version: EvalSetVersion, round: Round, choice: Choice = WHOLE) -> IO[bytes]:

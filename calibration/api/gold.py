@@ -1,14 +1,14 @@
 """The gold set in the formats of its export, and the native file of a version: streamed."""
 
-from django.http import FileResponse, Http404, StreamingHttpResponse
+from django.http import FileResponse, Http404
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.response import Response
 
 from annotate.access import labels_of
-from calibration import exchange, goldfile, serializers
+from calibration import goldfile, serializers
 from calibration.api.figures import round_asked_for
-from calibration.gold_export import gold_file, gold_overview
-from calibration.sightings import note_sightings
+from calibration.gold_export import gold_file, gold_overview, zipped_gold
+from calibration.views.exchange import native_file
 from evalsets.api.base import ApiView, Scope
 
 TAG = "gold"
@@ -19,6 +19,7 @@ TYPES = {
     goldfile.UNRESOLVED: "application/x-ndjson",
     goldfile.CSV: "text/csv; charset=utf-8",
     goldfile.PARQUET: "application/vnd.apache.parquet",
+    goldfile.CARD: "text/markdown; charset=utf-8",
     ZIP: "application/zip",
 }
 PLAIN_TYPES = dict.fromkeys(kind.partition(";")[0] for kind in TYPES.values())
@@ -48,9 +49,10 @@ class Gold(ApiView):
 
 
 class GoldFile(ApiView):
-    """One file of the export: manifest.json, gold.jsonl, unresolved.jsonl, gold.csv, gold.parquet, gold.zip.
+    """A file of the export: manifest.json, gold.jsonl, gold.csv, gold.parquet, unresolved.jsonl, README.md.
 
-    All files of one state of the labels belong together: the manifest names the hash of each.
+    Or gold.zip, which has them all. Files of one state of the labels belong together: the manifest names the
+    hash of each.
     """
 
     tag, reads = TAG, Scope.GOLD
@@ -68,12 +70,11 @@ class GoldFile(ApiView):
         round = round_asked_for(version, self.asked.get("round"))
         if round is None or file not in TYPES:
             raise Http404
-        opened = gold_file(version=version, round=round, name="" if file == ZIP else file)
-        if opened is None:
-            raise Http404
-        name = f"gold-{slug}-{number}-round-{round.number}{file.removeprefix('gold')}"
-        if file in (goldfile.MANIFEST, goldfile.UNRESOLVED):
-            name = file
+        scope = {"version": version, "round": round}
+        opened = zipped_gold(**scope) if file == ZIP else gold_file(**scope, name=file)
+        name = file
+        if file.startswith("gold."):
+            name = f"gold-{slug}-{number}-round-{round.number}{file.removeprefix('gold')}"
         return FileResponse(opened, as_attachment=True, filename=name, content_type=TYPES[file])
 
 
@@ -87,13 +88,4 @@ class Export(ApiView):
 
     def get(self, request, slug, number):
         version = labels_of(request.user, slug, number)
-        with_labels = self.asked.get("labels", False)
-        if with_labels:
-            note_sightings(version=version, person=request.user)
-        export = exchange.Export(version, with_labels=with_labels)
-        name = f"{slug}-v{number}.jsonl"
-        return StreamingHttpResponse(
-            export.lines(),
-            content_type="application/x-ndjson",
-            headers={"Content-Disposition": f'attachment; filename="{name}"'},
-        )
+        return native_file(version=version, person=request.user, with_labels=self.asked.get("labels", False))

@@ -15,11 +15,10 @@ from calibration import exchange
 from calibration.sightings import note_sightings
 from calibration.uploads import is_plain_native, receive, start
 from evalsets.access import version_of
+from evalsets.api.bodies import ROOM_FOR_THE_FORM, says_it_is_larger
 from evalsets.forms import FileForm, UploadForm
 from evalsets.importing import ImportRefused
-
-MEGABYTE = 1024 * 1024
-ROOM_FOR_THE_FORM = MEGABYTE
+from evalsets.importing.reading import MEGABYTE
 
 
 def within_the_limit(view):
@@ -29,8 +28,7 @@ def within_the_limit(view):
     @csrf_exempt
     @wraps(view)
     def guarded(request, *args, **kwargs):
-        length = request.META.get("CONTENT_LENGTH") or "0"
-        if length.isdigit() and int(length) > settings.IMPORT_MAX_BYTES + ROOM_FOR_THE_FORM:
+        if says_it_is_larger(request, settings.IMPORT_MAX_BYTES + ROOM_FOR_THE_FORM):
             _read_away(request)
             return render(request, "calibration/upload_too_large.html", _limit(), status=413)
         return protected(request, *args, **kwargs)
@@ -135,9 +133,13 @@ def _counted(counts: dict[str, int]) -> str:
 def export_version(request, slug, number):
     """The native file. It may hold labels under `original`, hence the door for labels."""
     version = labels_of(request.user, slug, number)
-    with_labels = request.GET.get("labels") == "1"
+    return native_file(version=version, person=request.user, with_labels=request.GET.get("labels") == "1")
+
+
+def native_file(*, version, person, with_labels: bool) -> StreamingHttpResponse:
+    """The file as it is read from the database. Labels hold verdicts, so who takes them has seen those."""
     if with_labels:
-        note_sightings(version=version, person=request.user)
+        note_sightings(version=version, person=person)
     export = exchange.Export(version, with_labels=with_labels)
     answer = StreamingHttpResponse(export.lines(), content_type="application/x-ndjson")
     answer["Content-Disposition"] = f'attachment; filename="{version.evalset.slug}-v{version.number}.jsonl"'

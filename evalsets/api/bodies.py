@@ -9,9 +9,9 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser, MultiPartParser
 
 from evalsets.api.problems import Refusal
+from evalsets.importing.reading import MEGABYTE
 from evalsets.importing.strictjson import NotStrictJSON, parse
 
-MEGABYTE = 1024 * 1024
 ROOM_FOR_THE_FORM = MEGABYTE
 SUFFIXES = {
     "application/x-ndjson": "jsonl",
@@ -21,10 +21,14 @@ SUFFIXES = {
 }
 
 
-def refuse_too_large(request, most: int) -> None:
-    """Before anything is parsed: a body that says it is longer than what is read."""
+def says_it_is_larger(request, most: int) -> bool:
+    """Whether a body is larger, by its own word: known before anything is parsed."""
     length = request.META.get("CONTENT_LENGTH") or "0"
-    if length.isdigit() and int(length) > most:
+    return length.isdigit() and int(length) > most
+
+
+def refuse_too_large(request, most: int) -> None:
+    if says_it_is_larger(request, most):
         raise too_large(most)
 
 

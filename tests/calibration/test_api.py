@@ -1,5 +1,6 @@
 """REST: judges and their runs, reports, the gate, rates, gold."""
 
+import hashlib
 import io
 import json
 import zipfile
@@ -7,9 +8,11 @@ import zipfile
 import pytest
 
 from annotate.models import Assignment
+from calibration.api.gold import TYPES
 from calibration.models import CalibrationReport, JudgeRun, VerdictSighting
 from calibration.recompute import recompute
 from calibration.reports import build_report
+from calibration.thresholds import set_thresholds
 from evalsets.models import Membership
 from tests.api import Api, problem
 from tests.calibration.labelled import judged, labelled_set
@@ -100,6 +103,18 @@ def test_all_of_it_is_closed_to_a_lead_who_still_grades(run, labelled, lead, eva
     assert not VerdictSighting.objects.exists()
 
 
+def test_a_kept_answer_is_not_given_again_to_a_lead_who_grades_by_now(labelled, lead, evalset):
+    api, new = Api(lead), {"name": "llm", "model": "demo-1", "base_url": "http://localhost:9/v1"}
+    assert api.post(f"{V}/judges/", new, key="job").status_code == 201
+    assert api.post(f"{V}/judges/", new, key="job").status_code == 201
+    Membership.objects.create(person=lead, evalset=evalset, role="grader")
+    labelled.graders[0].person = lead
+    labelled.graders[0].save()
+    Assignment.objects.filter(grader=labelled.graders[0]).update(state="pending")
+    told = problem(api.post(f"{V}/judges/", new, key="job"), 403)
+    assert told["type"].endswith("closed-while-grading")
+
+
 def test_scopes_part_what_a_token_may(run, lead):
     reader, judge, gold = (Api(lead, scope) for scope in ("read", "judge", "gold"))
     assert reader.get(f"{V}/rates/").status_code == 200
@@ -187,6 +202,15 @@ def test_a_report_withholds_like_the_rates(api, run, worse):
     assert told["rates"]["hallucination"]["n"] == 120
 
 
+def test_an_earlier_report_tells_no_rate_that_a_later_one_withholds(api, run, worse):
+    earlier = f"{V}/judge-runs/1/reports/1/"
+    assert "hallucination" in api.get(earlier).json()["rates"]
+    JudgeRun.objects.filter(pk=worse.pk).update(judge=run.judge)
+    told = api.get(earlier).json()
+    assert (told["gate"]["state"], list(told["rates"]), told["corrected"]) == ("STALE", ["withheld"], None)
+    assert "later report" in told["gate"]["changes"][0]
+
+
 def test_build_a_report(api, labelled):
     gold = labelled.round.gold.filter(dimension="grounding")
     judged(labelled, [(row.response, row.claim, row.label) for row in gold])
@@ -197,6 +221,18 @@ def test_build_a_report(api, labelled):
     assert api.client.get(made["Location"]).json() == made.json()
     problem(api.post(f"{V}/judge-runs/1/reports/", {"dimension": "abstention"}), 409)
     problem(api.post(f"{V}/judge-runs/1/reports/", {"dimension": "grounding", "round": 9}), 404)
+
+
+def test_a_report_that_is_answered_again_tells_no_rates_that_are_withheld_by_now(api, run):
+    new = {"dimension": "grounding"}
+    first = api.post(f"{V}/judge-runs/1/reports/", new, key="r").json()
+    assert "hallucination" in first["rates"]
+    assert api.post(f"{V}/judge-runs/1/reports/", new, key="r").json() == first
+    set_thresholds(version=run.version, thresholds={"min_judge_agreement": 0.999}, reason="stricter")
+    again = api.post(f"{V}/judge-runs/1/reports/", new, key="r")
+    assert again["Idempotency-Replayed"] == "true"
+    assert (again.json()["report"], again.json()["gate"]["state"]) == (1, "STALE")
+    assert list(again.json()["rates"]) == ["withheld"]
 
 
 def test_check_says_whether_a_job_may_go_on(api, run, worse):
@@ -244,6 +280,13 @@ def test_gold_can_be_taken_away_and_recomputed(api, run, tmp_path):
     assert api.get(f"{V}/gold/").json()["dimensions"][0]["gold"] == 120
     problem(api.get(f"{V}/gold/files/secrets.txt"), 404)
     problem(api.get(f"{V}/gold/files/gold.csv", round=9), 404)
+
+
+def test_every_file_that_a_manifest_names_can_be_fetched(api, run):
+    files = json.loads(content(api.get(f"{V}/gold/files/manifest.json")))["files"]
+    assert files.keys() | {"manifest.json", "gold.zip"} == TYPES.keys()
+    card = content(api.get(f"{V}/gold/files/README.md"))
+    assert hashlib.sha256(card).hexdigest() == files["README.md"]["sha256"]
 
 
 def test_a_file_is_given_whatever_the_client_accepts(api, run):

@@ -231,6 +231,24 @@ def test_an_exported_line_is_the_imported_one():
     assert json.loads(out.getvalue()) == given
 
 
+def test_export_import_elsewhere_and_export_again_are_the_same_bytes():
+    """Nothing that the file says depends on where it was: no id, no time, no name of the set."""
+    first = imported(
+        labelled_line(id="r1", item_id="q1", strata={"b": "2", "a": "1"}, meta={"z": 1.0, "a": [None, 1e-7]}),
+        labelled_line(
+            id="r2", item_id="q1", strata={"b": "2", "a": "1"}, system={"model": "demo-2"}, sample=2
+        ),
+        {"id": "q2", "question": None, "context": [{"id": "p", "text": "a\0"}], "original": {"k": "v"}},
+        with_labels=True,
+    )
+    out, _told = exported(version_of(first), with_labels=True)
+    out.seek(0)
+    elsewhere = exchange.import_evalset(stream=out, filename="x.jsonl", name="elsewhere", with_labels=True)
+    again, told = exported(version_of(elsewhere), with_labels=True)
+    assert again.getvalue() == out.getvalue()
+    assert told["notices"] == []
+
+
 def test_an_item_without_a_response_comes_back_whole():
     given = {
         "id": "q1",
