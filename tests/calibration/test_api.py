@@ -207,7 +207,11 @@ def test_an_earlier_report_tells_no_rate_that_a_later_one_withholds(api, run, wo
     assert "hallucination" in api.get(earlier).json()["rates"]
     JudgeRun.objects.filter(pk=worse.pk).update(judge=run.judge)
     told = api.get(earlier).json()
-    assert (told["gate"]["state"], list(told["rates"]), told["corrected"]) == ("STALE", ["withheld"], None)
+    assert (told["gate"]["state"], list(told["rates"]), told["corrected"]) == (
+        "NOT_TRUSTED",
+        ["withheld"],
+        None,
+    )
     assert "later report" in told["gate"]["changes"][0]
 
 
