@@ -54,7 +54,6 @@ _HOMES = {
         "QUESTION_CLASSES",
         "UNANSWERABLE_REASONS",
     ),
-    "label_shares": ("LabelShare", "label_shares"),
     "label_pairs": ("LabelPairCost", "label_pair_costs"),
     "mappings": (
         "MageshRates",
@@ -84,6 +83,7 @@ _HOMES = {
     "resampling": ("Jackknife", "cluster_bootstrap", "jackknife"),
     "results": ("FLAGS", "UNDEFINED_REASONS", "Number", "undefined_number"),
     "retrieval": ("RetrievalMeans", "RetrievalScore", "retrieval_means", "retrieval_score", "who_owes"),
+    "shares": ("LabelShare", "label_shares"),
     "stratified": ("StratifiedRate", "stratified_rate"),
     "usage": ("LabelUse", "label_use"),
     "verdicts": ("PairVerdict", "family_of", "pair_verdict"),

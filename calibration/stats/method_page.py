@@ -70,7 +70,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ),
     ("Retrieval", "retrieval", ("retrieval_score", "retrieval_means", "who_owes")),
     ("Citations", "citations", ("citation_scores",)),
-    ("Labels without a rate of their own", "label_shares", ("label_shares",)),
+    ("Labels without a rate of their own", "shares", ("label_shares",)),
     (
         "Other label schemes",
         "mappings",

@@ -51,3 +51,8 @@ def test_every_public_name_can_be_imported():
     for name in stats.__all__:
         assert getattr(stats, name) is not None
     assert dir(stats) == stats.__all__
+
+
+def test_no_module_takes_the_name_of_what_is_in_one():
+    """Once it is loaded, Python puts the module in the place of the function."""
+    assert not set(MODULES) & set(stats.__all__)
