@@ -33,6 +33,8 @@ class Prepared:
         self._writing = Lock()
 
     def __call__(self, **values: Any) -> list[Any]:
+        if values.keys() != self.kinds.keys() or None in values.values():
+            raise TypeError(f"the query takes a value each for {', '.join(self.kinds)}")  # NULL is no value
         if any(isinstance(value, int) and value >= 2**63 for value in values.values()):
             return []  # no column holds it, and the drivers would refuse to ask
         connection = connections[DEFAULT_DB_ALIAS]

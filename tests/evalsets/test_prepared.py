@@ -45,6 +45,15 @@ def test_number_that_no_column_holds_finds_nothing(evalset, lead):
     assert members(evalset=10**40, role="lead") == []
 
 
+@pytest.mark.parametrize(
+    "values", [{"evalset": 1}, {"evalset": 1, "role": None}, {"role": "lead", "evalsets": 1}]
+)
+def test_call_without_a_value_for_each_name_is_refused(values):
+    """Nothing equals NULL: the query would find nothing, where its queryset asks for the rows without one."""
+    with pytest.raises(TypeError, match="a value each for evalset, role"):
+        members(**values)
+
+
 def test_value_that_the_query_leaves_out_is_refused(db):
     with pytest.raises(TypeError, match="leaves out role"):
         Prepared(lambda role: Membership.objects.all(), role=str)(role="lead")
