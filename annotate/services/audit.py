@@ -95,9 +95,8 @@ def finish_audited(*, audited: AuditedResponse, missing: int, note: str = "", pe
     """Every claim is marked, and so many are missing: from here on the response counts."""
     audited = AuditedResponse.objects.select_for_update().get(pk=audited.pk)
     extracted = Claim.objects.filter(response=audited.response_id, parent__isnull=True)
-    if audited.done_at:  # added since: it was not there to be marked
-        extracted = extracted.filter(audits__audited=audited)
-    if unmarked := extracted.exclude(audits__audited=audited).count():
+    unmarked = extracted.exclude(audits__audited=audited).count()
+    if unmarked and not audited.done_at:  # later ones were added since, and not there to be marked
         raise Refused(
             ngettext(
                 "%(n)s claim is not marked yet. Mark it before you go on.",
