@@ -66,8 +66,8 @@ def test_transaction_that_fails_gives_its_place_up(evalset):
 
 def test_connection_closed_within_a_transaction_gives_its_place_up(evalset):
     def leave(_number):
-        transaction.set_autocommit(False)
-        connection.close()
+        with transaction.atomic():
+            connection.close()
 
     assert in_threads(leave, 1) == []
     with transaction.atomic():
@@ -81,6 +81,7 @@ def test_wait_ends_with_an_error_and_the_usual_patience_returns(evalset):
         connection.settings_dict = {**connection.settings_dict, "OPTIONS": {"timeout": 0.2}}
         with pytest.raises(DatabaseError, match="database is locked"), transaction.atomic():
             raise AssertionError("two writers at once")
+        assert busy_timeout() == 200
 
     with transaction.atomic():
         EvalSet.objects.update(name="held")
@@ -88,6 +89,21 @@ def test_wait_ends_with_an_error_and_the_usual_patience_returns(evalset):
         assert in_threads(wait_in_vain, 1) == []
         assert 0.2 <= time.monotonic() - started < 5
     assert busy_timeout() == usual == 20_000
+
+
+def test_reader_waits_for_no_writer_and_no_writer_for_a_reader(evalset):
+    def read(_number):
+        assert EvalSet.objects.get().name == "Roles"
+
+    started = time.monotonic()
+    with transaction.atomic():
+        EvalSet.objects.update(name="held")
+        assert in_threads(read, 1) == []
+    with connection.cursor() as reading:
+        reading.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n")
+        assert reading.fetchone() == (1,)
+        assert in_threads(lambda name: EvalSet.objects.update(name=name), "written meanwhile") == []
+    assert time.monotonic() - started < 10  # a wait would end after twenty seconds
 
 
 def test_writer_of_another_process_is_waited_for(evalset):
