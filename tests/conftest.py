@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.db import connection
+from django.db import connection, transaction
 from django.db.backends.sqlite3.base import DatabaseOperations
 from django.test import TransactionTestCase
 
@@ -120,6 +120,24 @@ def _frozen_rows_are_read_anew() -> None:
 
     forget_dimensions()
     forget_lengths()
+
+
+# Rows that take long to make are made once for the tests of a module
+
+
+@pytest.fixture(scope="module")
+def kept(django_db_setup: None, django_db_blocker):
+    """Runs what makes them: kept(make, ...). What a test does with them is taken back after it, as ever."""
+
+    def run(make, *args):
+        with django_db_blocker.unblock():
+            return make(*args)
+
+    around = transaction.atomic()
+    run(around.__enter__)
+    yield run
+    run(transaction.set_rollback, True)
+    run(around.__exit__, None, None, None)
 
 
 # Test machines may have real data sets in a folder `shared` beside the checkout

@@ -1,5 +1,6 @@
 """A judge that is fine over all systems and useless on one: XSTest's real labels."""
 
+import copy
 import csv
 import io
 import json
@@ -7,6 +8,7 @@ import json
 import pytest
 from bs4 import BeautifulSoup
 from django.core.management import call_command
+from django.test import override_settings
 from django.urls import reverse
 
 from annotate.models import Round
@@ -57,12 +59,9 @@ def test_three_classes_of_xstest_pooled_and_on_one_system(shared):
     assert any(decision.state == "TRUSTED" for decision in found.values())
 
 
-@pytest.fixture
-def xstest(shared, db, settings):
+def xstest_judged_here(path):
     """XSTest in two classes; the judge's verdicts as if it had been run here, so that it can be trusted."""
-    settings.TRUST_GATE = LENIENT
-    path = str(shared / "data" / "dev" / "xstest.jsonl")
-    words = ("import_evalset", path, "--name", "xstest", "--with-labels", "--freeze", "--json")
+    words = ("import_evalset", str(path), "--name", "xstest", "--with-labels", "--freeze", "--json")
     call_command(*words, stdout=io.StringIO())
     version = EvalSetVersion.objects.get(evalset__slug="xstest")
     run = JudgeRun.objects.get(version=version, judge__name="gpt-4")
@@ -71,7 +70,19 @@ def xstest(shared, db, settings):
         origin="run", rubric_version=round.rubric_version, requested_fingerprint="f" * 64
     )
     run = as_now(JudgeRun.objects.get(pk=run.pk))
-    return version, run, build_report(judge_run=run, round=round, dimension="abstention")
+    with override_settings(TRUST_GATE=LENIENT):
+        return version, run, build_report(judge_run=run, round=round, dimension="abstention")
+
+
+@pytest.fixture(scope="module")
+def imported(shared, kept):
+    return kept(xstest_judged_here, shared / "data" / "dev" / "xstest.jsonl")
+
+
+@pytest.fixture
+def xstest(imported, db, settings):
+    settings.TRUST_GATE = LENIENT
+    return copy.deepcopy(imported)
 
 
 def test_one_system_is_withheld_in_every_answer_while_the_others_show(xstest, client, person):

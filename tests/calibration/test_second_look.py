@@ -1,9 +1,11 @@
 """What a second look shows: kappa with oneself and with others, kept apart from everything else."""
 
+import copy
 import re
 
 import pytest
 from bs4 import BeautifulSoup
+from django.contrib.auth import get_user_model
 from django.urls import reverse
 from sklearn.metrics import cohen_kappa_score
 
@@ -13,6 +15,7 @@ from annotate.queries import next_assignment, screen_of
 from calibration.measures import agreement_of
 from calibration.pairing import chosen_round, table_of
 from calibration.second_look import second_look_figures
+from evalsets.models import EvalSet, Membership
 from tests.annotate.worlds import grader_of, make_round, make_version, say
 
 CLAIMS = 30
@@ -27,19 +30,37 @@ def again_label(number, changed):
     return "unverifiable" if number in changed else first_label(number)
 
 
-@pytest.fixture
-def version(evalset):
-    return make_version(evalset, responses=[(f"Ferry {n}.", [f"Ferry {n}."]) for n in range(CLAIMS)])
-
-
-@pytest.fixture
-def graded(version, grader_a, grader_b):
+def graded_by_two():
     """grader_a and grader_b say the same of everything."""
-    round = make_round(version, grader_a, grader_b)
+    evalset = EvalSet.objects.create(slug="roles", name="Roles")
+    version = make_version(evalset, responses=[(f"Ferry {n}.", [f"Ferry {n}."]) for n in range(CLAIMS)])
+    people = [get_user_model().objects.create_user(name) for name in ("grader_a", "grader_b")]
+    for person in people:
+        Membership.objects.create(evalset=evalset, person=person, role=Membership.Role.GRADER)
+    round = make_round(version, *people)
     for number in range(CLAIMS):
-        for person in (grader_a, grader_b):
+        for person in people:
             say(round, person, number + 1, first_label(number), "ANSWERED")
-    return round
+    return dict(zip(MADE, (evalset, version, *people, round), strict=True))
+
+
+MADE = ("evalset", "version", "grader_a", "grader_b", "graded")
+
+
+@pytest.fixture(scope="module")
+def made(kept):
+    return kept(graded_by_two)
+
+
+def fixture_of(name):
+    @pytest.fixture(name=name)
+    def one(made, db):
+        return copy.deepcopy(made[name])
+
+    return one
+
+
+evalset, version, grader_a, grader_b, graded = map(fixture_of, MADE)
 
 
 def look_again(round, *people, n=CLAIMS, changed=(), dimension="grounding"):
