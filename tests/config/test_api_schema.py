@@ -1,10 +1,101 @@
-"""The OpenAPI document."""
+"""The OpenAPI document is true: what it allows is answered as it says, what it forbids is refused."""
+
+import logging
 
 import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given
+from hypothesis import settings as hypothesis_settings
+from schemathesis.core.failures import FailureGroup
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-pytestmark = pytest.mark.django_db
+from calibration.reports import build_report
+from evalsets.models import ApiToken
+from evalsets.tokens import make_token
+from tests.calibration.labelled import judged, labelled_set
+
+FILES = "multipart/form-data"  # what may stand in a file no schema tells: it is refused with 422
 
 
+@pytest.fixture
+def world(evalset, lead, grader_a):
+    """A set with something at every address: path parameters that are there."""
+    labelled = labelled_set(evalset=evalset)
+    labelled.graders[0].person = grader_a
+    labelled.graders[0].save()
+    for number in range(4):
+        response = labelled.response(f"r{number}")
+        labelled.claim(response, "supported", "supported" if number else "unsupported")
+    labelled.freeze()
+    gold = labelled.round.gold.filter(dimension="grounding")
+    run = judged(labelled, [(row.response, row.claim, row.label) for row in gold])
+    build_report(judge_run=run, round=labelled.round, dimension="grounding")
+    return {
+        "slug": "roles",
+        "number": 1,
+        "run_number": 1,
+        "run": 1,
+        "round_number": 1,
+        "report": 1,
+        "file": "manifest.json",
+        "round_id": labelled.round.pk,
+        "assignment": labelled.round.assignments.first().pk,
+        "dimension": "grounding",
+        "target": str(labelled.round.annotations.first().claim_id),
+    }
+
+
+def failures(server, world, person, examples: int, *, quick: bool = False) -> dict[str, str]:
+    """By operation, what its answers did not have of what the document says, over the wire."""
+    _row, secret = make_token(person=person, name="all", scopes=ApiToken.Scope.values, days=1)
+    headers = {"Authorization": f"Bearer {secret}"}
+    found: dict[str, str] = {}
+    for result in schemathesis.openapi.from_url(f"{server.url}/api/v1/schema/").get_all_operations():
+        operation = result.ok()
+        writes = operation.method.upper() == "POST"
+        for mode in GenerationMode if writes or not quick else (GenerationMode.POSITIVE,):
+            _try(operation, mode, world, headers, examples, found)
+    return found
+
+
+def _try(operation, mode, world, headers, examples, found):
+    @hypothesis_settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def run(case):
+        if mode == GenerationMode.POSITIVE:
+            case.path_parameters.update({name: world[name] for name in case.path_parameters or {}})
+        excluded = [positive_data_acceptance] if case.media_type == FILES else []
+        try:
+            case.call_and_validate(headers=headers, excluded_checks=excluded)
+        except FailureGroup as failure:
+            found[f"{operation.label} ({mode.value})"] = str(failure.exceptions)[:2000]
+
+    run()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_address_answers_as_it_is_described(live_server, world, lead, caplog):
+    caplog.set_level(logging.CRITICAL)
+    assert failures(live_server, world, lead, examples=1, quick=True) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("who", ["lead", "grader_a", "stranger"])
+def test_every_address_answers_as_it_is_described_at_length(live_server, world, request, who):
+    assert failures(live_server, world, request.getfixturevalue(who), examples=10) == {}
+
+
+@pytest.mark.django_db
 def test_the_document_describes_without_a_doubt(client, capsys):
     """The generator warns of what it had to guess."""
     document = client.get("/api/v1/schema/").json()
