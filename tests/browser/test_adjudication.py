@@ -1,8 +1,6 @@
 """The lead goes through the queue of disagreements with the keyboard alone."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -10,10 +8,9 @@ from annotate import services
 from annotate.models import Adjudication, GoldLabel, RubricTask
 from tests.annotate.worlds import make_round, make_version, response_of, say
 from tests.browser.hints import hints
+from tests.browser.looking import check_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-DESK = {"width": 1280, "height": 800}
 
 
 @pytest.fixture
@@ -27,25 +24,9 @@ def three(evalset, grader_a, grader_b):
 
 
 @pytest.fixture
-def open_page(lead, live_server, new_context):
-    def opened(path):
-        client = Client()
-        client.force_login(lead)
-        context = new_context(viewport=DESK)
-        context.add_cookies(
-            [{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}]
-        )
-        page = context.new_page()
-        page.goto(live_server.url + path)
-        return page
-
-    return opened
-
-
-@pytest.fixture
-def queue(three, open_page):
+def queue(three, lead, open_as):
     """The lead's page of the first of them."""
-    return open_page(place(three, 1))
+    return open_as(lead, place(three, 1))
 
 
 def place(round, position):
@@ -92,8 +73,7 @@ def test_queue_by_keyboard_alone(queue, three):
 def test_page_names_the_marked_passages_and_passes_axe(queue):
     page = queue
     expect(page.locator(".evidence .marked")).to_have_count(1)
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    check_accessible(page)
 
 
 def test_enter_pressed_twice_is_one_decision(queue, three):
@@ -112,7 +92,7 @@ def test_enter_pressed_twice_is_one_decision(queue, three):
     assert Adjudication.objects.count() == len(held) == 1
 
 
-def test_every_key_of_a_split_claim_does_something(open_page, evalset, grader_a, grader_b, lead):
+def test_every_key_of_a_split_claim_does_something(open_as, evalset, grader_a, grader_b, lead):
     """Nothing can be decided there, so no key of a decision is bound or shown."""
     version = make_version(evalset, responses=[("A ferry.", ["A ferry."])])
     round = make_round(version, grader_a, grader_b)
@@ -121,11 +101,12 @@ def test_every_key_of_a_split_claim_does_something(open_page, evalset, grader_a,
     claim = response_of(round, 1).claims.get()
     parts = [("A ferry", "supported"), ("sails", "unsupported")]
     services.split_claim(round=round, claim=claim, parts=parts, person=lead)
-    page = open_page(
+    page = open_as(
+        lead,
         reverse(
             "annotate:adjudicate",
             args=[version.evalset.slug, version.number, round.number, "grounding", claim.pk],
-        )
+        ),
     )
     for key, sheet in (("?", "#keys-sheet"), ("r", "#rubric")):
         page.keyboard.press(key)

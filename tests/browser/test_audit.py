@@ -1,7 +1,6 @@
 """A lead audits extracted claims in Chromium: by keyboard, on a phone, and without JavaScript."""
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -27,19 +26,11 @@ def sample(evalset, lead):
 
 
 @pytest.fixture
-def open_sample(live_server, new_context, lead, sample):
+def open_sample(open_as, lead, sample):
     def opened(sample=sample, **context):
-        client = Client()
-        client.force_login(lead)
-        made = new_context(**context)
-        made.add_cookies(
-            [{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}]
-        )
-        page = made.new_page()
         version = sample.version
-        address = reverse("annotate:audited", args=[version.evalset.slug, version.number, sample.number, 1])
-        page.goto(live_server.url + address)
-        return page
+        at = [version.evalset.slug, version.number, sample.number, 1]
+        return open_as(lead, reverse("annotate:audited", args=at), **context)
 
     return opened
 

@@ -3,7 +3,6 @@
 import statistics
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from annotate import services
@@ -12,21 +11,16 @@ from annotate.queries import next_assignment
 from evalsets.models import Passage
 from tests.annotate.kinds import TYPES, ask_everything
 from tests.annotate.worlds import freeze_all, grader_of, make_round, make_version, say
+from tests.browser.looking import DESK, PHONE, check_accessible, no_overflow
 from tests.browser.test_grading import (
-    DESK,
-    PHONE,
     block,
     grade_path,
     labels_of,
-    no_overflow,
-    open_as,
     press_and_wait,
     saved,
     submit_key,
     wait_for_change,
 )
-
-__all__ = ["open_as"]  # a fixture
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -55,11 +49,6 @@ def everything(evalset, grader_a):
 
 def shown_response(page):
     return page.locator("#screen .response").text_content()
-
-
-def accessible(page):
-    found = Axe().run(page, options=WCAG)
-    assert found.violations_count == 0, found.generate_report()
 
 
 # What comes next is there before it is asked for
@@ -448,29 +437,28 @@ def test_long_idle_counts_a_minute_at_most(everything, open_as, grader_a):
 
 
 @pytest.mark.parametrize("viewport", [DESK, PHONE])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_state_is_accessible(everything, open_as, grader_a, viewport, scheme):
-    page = open_as(grader_a, grade_path(everything), viewport=viewport, color_scheme=scheme)
+def test_every_state_is_accessible(everything, open_as, grader_a, viewport):
+    page = open_as(grader_a, grade_path(everything), viewport=viewport)
     page.keyboard.press("m")
     page.keyboard.press("e")
     page.keyboard.press("n")
-    accessible(page)
+    check_accessible(page, WCAG)
     page.keyboard.press("Escape")
     press_and_wait(page, "2")  # the type
-    accessible(page)
+    check_accessible(page, WCAG)
     press_and_wait(page, "1")  # a citation
     page.locator(".recent summary").click()
     expect(page.locator("#latest li").first).to_be_visible()
-    accessible(page)
+    check_accessible(page, WCAG)
     for key in ("1", "1", "1", "1"):
         press_and_wait(page, key)
     expect(page.locator("#claim")).to_have_text("How informative is the refusal?")
-    accessible(page)
+    check_accessible(page, WCAG)
     assert no_overflow(page)
     block(page, lambda route: route.abort())
     page.keyboard.press("9")
     expect(page.locator("#trouble")).to_contain_text("Not saved")
-    accessible(page)
+    check_accessible(page, WCAG)
 
 
 def test_done_is_accessible_and_has_the_focus(quick, open_as, grader_a):
@@ -481,7 +469,7 @@ def test_done_is_accessible_and_has_the_focus(quick, open_as, grader_a):
     page.keyboard.press("1")
     expect(page.locator("#screen h2").first).to_have_text("Done")
     expect(page.locator("#screen h2").first).to_be_focused()
-    accessible(page)
+    check_accessible(page, WCAG)
     page.keyboard.press("u")
     expect(page.locator("#now")).to_be_focused()
     assert grader_of(quick, grader_a).annotations.count() == 7

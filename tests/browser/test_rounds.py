@@ -2,7 +2,6 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -10,10 +9,10 @@ from annotate.models import Assignment, Round
 from annotate.queries import next_assignment
 from evalsets.models import Item
 from tests.annotate.worlds import freeze_all, grader_of, make_round, make_version, say
+from tests.browser.looking import PHONE, no_overflow
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 RESPONSES = 12
 KEYS = {"supported": "1", "contradicted": "2"}
 
@@ -31,22 +30,6 @@ def version(evalset):
     return freeze_all(version)
 
 
-@pytest.fixture
-def open_as(live_server, new_context):
-    def open_page(person, path, viewport=DESK):
-        client = Client()
-        client.force_login(person)
-        context = new_context(viewport=viewport)
-        context.add_cookies(
-            [{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}]
-        )
-        page = context.new_page()
-        page.goto(live_server.url + path)
-        return page
-
-    return open_page
-
-
 def place(version, name, *more):
     return reverse(name, args=[version.evalset.slug, version.number, *more])
 
@@ -54,10 +37,6 @@ def place(version, name, *more):
 def check_accessible(page):
     found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]})
     assert found.violations_count == 0, found.generate_report()
-
-
-def fits(page):
-    return page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 
 def label_response(screen, second, key):
@@ -113,8 +92,8 @@ def test_second_look_from_the_draw_to_kappa(version, open_as, lead, grader_a, gr
     expect(page.locator(".messages")).to_contain_text("Round 2 is open.")
 
     second = Round.objects.get(kind="second_look")
-    screen = open_as(grader_a, "/", PHONE)
-    assert fits(screen)
+    screen = open_as(grader_a, "/", viewport=PHONE)
+    assert no_overflow(screen)
     expect(screen.locator(f"article:has(#work-{first.pk})")).to_contain_text("Closed to you until")
     screen.get_by_role("link", name="Grade", exact=True).click()
     changed = 0
@@ -140,4 +119,4 @@ def test_second_look_from_the_draw_to_kappa(version, open_as, lead, grader_a, gr
     expect(rows.first).to_contain_text(f"Ferry {changed - 1} leaves at nine.")
     check_accessible(page)
     page.set_viewport_size(PHONE)
-    assert fits(page)
+    assert no_overflow(page)
