@@ -86,7 +86,7 @@ def _run_of_member(
 ) -> JudgeRun:
     """The latest complete run that covers what the panel is asked; imported verdicts have no rubric."""
     wanted = {run.pk for run in system_runs}
-    for run in member.runs.filter(version=version, state=JudgeRun.State.COMPLETE).order_by("-number"):
+    for run in member.runs.whole().filter(version=version, state=JudgeRun.State.COMPLETE).order_by("-number"):
         covered = wanted <= set(run.system_runs.values_list("pk", flat=True))
         same_rubric = run.origin == JudgeRun.Origin.IMPORTED or run.rubric_version_id == rubric_version.pk
         if covered and same_rubric and set(dimensions) <= set(run.dimensions):

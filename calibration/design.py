@@ -131,7 +131,7 @@ def design_facts(split: CalibrationSplit | None, parts: Mapping[int, str]) -> di
 
 def tried_on(version: EvalSetVersion) -> dict[str, int]:
     """How much was tried here: the best of many prompts looks better than it is."""
-    runs = version.judge_runs.filter(judge__kind=Judge.Kind.OPENAI, origin="run")
+    runs = version.judge_runs.whole().filter(judge__kind=Judge.Kind.OPENAI, origin="run")
     asked = [
         (run["model"], run.get("prompt_version"), run.get("prompt_sha256"))
         for run in runs.values_list("requested", flat=True)

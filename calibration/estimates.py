@@ -66,8 +66,27 @@ def estimate(
 ) -> Estimate:
     """Of a judge that calls somebody. Conditional questions are reckoned as if all were asked."""
     asked = {"system_runs": system_runs, "dimensions": dimensions, "rubric_version": rubric_version}
-    targets, conditional = targets_of(**asked), conditional_targets_of(**asked)  # type: ignore[arg-type]
-    everything = targets + conditional
+    return estimate_of(
+        judge=judge,
+        rubric_version=rubric_version,
+        targets=targets_of(**asked),  # type: ignore[arg-type]
+        conditional=conditional_targets_of(**asked),  # type: ignore[arg-type]
+        repeats=repeats,
+        use_cache=use_cache,
+    )
+
+
+def estimate_of(
+    *,
+    judge: Judge,
+    rubric_version: RubricVersion,
+    targets: list[Target],
+    conditional: Sequence[Target] = (),
+    repeats: int = 1,
+    use_cache: bool = False,
+) -> Estimate:
+    """Of these targets."""
+    everything = [*targets, *conditional]
     return reckoned(
         judge=judge,
         requested=requested_of(judge, rubric_version),

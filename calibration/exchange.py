@@ -444,8 +444,13 @@ class Export:
             self._take(
                 found, 0, row, row.grader.name, "annotations", "labels of a later round for the same target"
             )
+        valid = Verdict.objects.filter(
+            response__in=responses, state=Verdict.State.VALID, dimension__in=LABELS
+        )
+        if again := valid.filter(run__sentinel_plan__isnull=False).count():
+            self._left_out["verdicts of sentinel runs were left out"] += again
         verdicts = (
-            Verdict.objects.filter(response__in=responses, state=Verdict.State.VALID, dimension__in=LABELS)
+            valid.filter(run__sentinel_plan__isnull=True)
             .select_related("run__judge", "claim")
             .order_by("-run__number", "run_index")
         )

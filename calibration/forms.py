@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from calibration.estimates import Estimate, estimate
 from calibration.extraction_runs import MOST_TOKENS
+from calibration.judge_warm_up import needs_warm_up, warm_up_of
 from calibration.judges import prompts
 from calibration.judges.prompts import Wording
 from calibration.leases import DEFAULT_CONCURRENCY
@@ -234,7 +235,14 @@ class JudgeForm(PricesForm):
 class StartForm(BudgetForm):
     """Which judge, about what, over which system runs."""
 
-    field_order = ["judge", "dimensions", "system_runs", "repeats", "use_cache"]  # the budget comes last
+    field_order = [
+        "judge",
+        "dimensions",
+        "system_runs",
+        "repeats",
+        "warm_up",
+        "use_cache",
+    ]  # the budget comes last
     judge = forms.ChoiceField(label=_("Judge"))
     dimensions = forms.MultipleChoiceField(
         label=_("Dimensions"),
@@ -254,6 +262,12 @@ class StartForm(BudgetForm):
         min_value=1,
         max_value=20,
         help_text=_("More than one shows how far the judge agrees with itself."),
+    )
+    warm_up = forms.BooleanField(
+        label=_("Known cases first"),
+        required=False,
+        initial=True,
+        help_text=_("A new LLM judge is asked about the rubric's known cases before anything else is spent."),
     )
     use_cache = forms.BooleanField(
         label=_("Take over answers to the very same request"),
@@ -329,6 +343,16 @@ class StartForm(BudgetForm):
             repeats=self.cleaned_data["repeats"],
             use_cache=self.cleaned_data["use_cache"],
         )
+
+    @property
+    def warms_up(self) -> bool:
+        """Whether the known cases come first: asked for, and the judge is new."""
+        judge = self.judges.get(self.cleaned_data["judge"])
+        return bool(judge and self.cleaned_data["warm_up"] and needs_warm_up(judge, self.rubric_version))
+
+    @property
+    def warm_up_calls(self) -> int:
+        return warm_up_of(self.judges[self.cleaned_data["judge"]], self.rubric_version).calls_at_most
 
     @property
     def kin(self) -> list[str]:

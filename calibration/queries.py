@@ -150,7 +150,8 @@ def worker_seen() -> bool:
 
 def counted_runs_of(version: EvalSetVersion) -> QuerySet[JudgeRun]:
     """The judge runs of a version, newest first, each with its counts."""
-    return _counted(version.judge_runs.select_related("judge", "rubric_version__rubric").order_by("-number"))
+    runs = version.judge_runs.whole().select_related("judge", "rubric_version__rubric")
+    return _counted(runs.order_by("-number"))
 
 
 def runs_of(version: EvalSetVersion) -> list[JudgeRun]:

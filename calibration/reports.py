@@ -23,6 +23,7 @@ from calibration.computed import members_of
 from calibration.correcting import corrected_share
 from calibration.design import CALIBRATION, SAMPLING, design_facts, design_in_force, parts_of_items, tried_on
 from calibration.extraction import extraction_of, runs_graded, with_extraction
+from calibration.findings import alarms_about
 from calibration.gate import STALE, TRUSTED, UNCALIBRATED, GateDecision, decide, decide_by_system
 from calibration.measures import HEADLINES, Figures, judge_agreement_of, kappa_of, merged, pair_figures
 from calibration.models import CalibrationReport, CalibrationSplit, GoldDoubt, Judge, JudgeRun, Verdict
@@ -75,6 +76,8 @@ def build_report(*, judge_run: JudgeRun, round: Round, dimension: str, person=No
 
 
 def _refuse(judge_run: JudgeRun, round: Round, dimension: str) -> None:
+    if judge_run.sentinel_plan_id is not None:
+        raise NotReportable(_("A sentinel run looks at a chosen few targets: it calibrates nothing."))
     if judge_run.version_id != round.version_id:
         raise NotReportable(_("The judge run and the round belong to different versions."))
     if dimension not in judge_run.dimensions:
@@ -170,10 +173,15 @@ def gates_behind(payload: Figures, judge_run: JudgeRun) -> dict[int, Figures]:
     return gates_of_runs(judge_run, payload["per_system"], decide(None, server_policy()).as_dict())
 
 
+def opened_by(report: CalibrationReport) -> frozenset[int]:
+    """The numbers of the system runs whose verdicts a passed gate lets count."""
+    return open_systems(gates_behind(report.payload, report.judge_run))
+
+
 def closed_systems(report: CalibrationReport) -> dict[str, Figures]:
     """The systems whose rates stay withheld although the gate over all is passed, with their gates."""
     gates = gates_behind(report.payload, report.judge_run)
-    opened = open_systems(gates)
+    opened = opened_by(report)
     names = run_names(report.judge_run.system_runs.select_related("system").order_by("number"))
     runs = report.judge_run.system_runs.order_by("number")
     return {names[run.pk]: gates[run.number] for run in runs if run.number not in opened}
@@ -330,16 +338,22 @@ def instrument_changes(judge_run: JudgeRun, round: Round) -> list[str]:
 
 def _changes_of_members(judge_run: JudgeRun) -> list[str]:
     """A panel is as old as the runs of its judges: what has changed in one of them since, changes it."""
-    members = JudgeRun.objects.filter(
-        version=judge_run.version, number__in=judge_run.requested.get("member_runs", ())
-    ).select_related("judge", "version")
     return [
         _("{judge} in the panel: another model answers now: {models}").format(
             judge=member.judge, models=", ".join(newer)
         )
-        for member in members
+        for member in runs_of_members(judge_run)
         if (newer := sorted(_models_since(member) - set(resolved_models(member))))
     ]
+
+
+def runs_of_members(judge_run: JudgeRun) -> list[JudgeRun]:
+    """The runs that a panel took its votes from."""
+    numbers = judge_run.requested.get("member_runs", ())
+    if not numbers:
+        return []
+    members = JudgeRun.objects.filter(version=judge_run.version, number__in=numbers)
+    return list(members.select_related("judge", "version"))
 
 
 def _models_since(judge_run: JudgeRun) -> set[str]:
@@ -424,11 +438,11 @@ def _standing(report: CalibrationReport) -> Standing:
     changed = differences(report.payload["gate"]["policy"], policy.as_dict())
     if changed:
         changes.append(_("the thresholds changed: {changes}").format(changes=in_words(changed)))
-    age, limit = age_in_days(report.judge_run), policy.max_age_days
-    if age > limit:
-        changes.append(_("the calibration is {age} days old, more than {limit}").format(age=age, limit=limit))
+    if age := age_change(report):
+        changes.append(age)
     if report.judge_run.state != JudgeRun.State.COMPLETE:
         changes.append(_("the judge run is not complete"))
+    changes += alarms_about([report.judge_run, *runs_of_members(report.judge_run)], report.dimension)
     design = design_in_force(report.round)
     if report.payload.get("design", {}).get("recorded") != (design.pk if design else None):
         changes.append(_("how the items with gold were drawn has been recorded anew"))
@@ -444,6 +458,14 @@ def _standing(report: CalibrationReport) -> Standing:
     )
 
 
+def age_change(report: CalibrationReport) -> str:
+    """That the calibration is too old, or nothing."""
+    age, limit = age_in_days(report.judge_run), policy_in_force(report.judge_run.version).max_age_days
+    if age <= limit:
+        return ""
+    return _("the calibration is {age} days old, more than {limit}").format(age=age, limit=limit)
+
+
 def uncalibrated(*, dimension: str | None = None, run: int | None = None) -> Standing:
     """Where a judge stands of which nobody has built a report."""
     nothing = decide(None, server_policy()).as_dict()["conditions"]
@@ -454,7 +476,7 @@ def standing(*, judge: Judge, version: EvalSetVersion, dimension: str) -> Standi
     report = latest_report(judge=judge, version=version, dimension=dimension)
     if report:
         return _standing(report)
-    runs = judge.runs.filter(version=version).order_by("-number")
+    runs = judge.runs.whole().filter(version=version).order_by("-number")
     asked = [run.number for run in runs if dimension in run.dimensions]
     return uncalibrated(dimension=dimension, run=next(iter(asked), None))
 
@@ -490,5 +512,5 @@ def judge_rates(*, judge: Judge, version: EvalSetVersion, unit: str) -> Figures:
 
 
 def dimensions_judged(*, judge: Judge, version: EvalSetVersion) -> list[str]:
-    asked = {name for run in judge.runs.filter(version=version) for name in run.dimensions}
+    asked = {name for run in judge.runs.whole().filter(version=version) for name in run.dimensions}
     return [dimension for dimension in LABELS if dimension in asked]

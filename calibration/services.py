@@ -16,12 +16,13 @@ from django.utils.translation import gettext as _
 
 from annotate.models import Round, RubricVersion
 from annotate.services import rubric_v1
+from annotate.services.targets import Target
 from calibration.computed import NotComputable, members_of, prepared
 from calibration.judges import baseline, panel, prompts, trained
 from calibration.judges.material import dimension_texts, wording_of
 from calibration.judges.parsing import PARSER_VERSION
 from calibration.leases import OPEN_STATES, concurrency_of
-from calibration.models import Endpoint, Judge, JudgeRun, Verdict, Watch
+from calibration.models import Endpoint, Judge, JudgeRun, SentinelPlan, Verdict, Watch
 from calibration.spending import NO_BUDGET, Budget, calls_left, cannot_be_kept, spent_in
 from calibration.targets import questions_about, targets_of
 from calibration.thresholds import policy_in_force
@@ -239,7 +240,6 @@ def start_run(
     targets = targets_of(system_runs=runs, dimensions=asked, rubric_version=rubric_version)
     if not targets:
         raise Refused(_("There is nothing to judge: no claim and no response of the dimensions asked for."))
-    requested = requested_of(judge, rubric_version)
     try:
         rests_on = prepared(
             judge=judge, version=version, system_runs=runs, dimensions=asked, rubric_version=rubric_version
@@ -250,7 +250,7 @@ def start_run(
         judge=judge,
         version=version,
         system_runs=runs,
-        requested=requested,
+        requested=requested_of(judge, rubric_version),
         rests_on=rests_on,
         rows=[(index, target.where) for index in range(1, repeats + 1) for target in targets],
         budget=budget,
@@ -259,6 +259,40 @@ def start_run(
         repeats=repeats,
         use_cache=use_cache,
         policy=policy_in_force(version).as_dict(),
+        created_by=person,
+    )
+
+
+@transaction.atomic
+def start_sentinel_run(*, plan: SentinelPlan, targets: Sequence[Target], person=None) -> JudgeRun:
+    """Ask again what the plan says, past the cache and within its budget."""
+    reference = plan.judge_run
+    assert reference.rubric_version is not None
+    EvalSetVersion.objects.select_for_update().get(pk=reference.version_id)
+    runs = list(reference.system_runs.all())
+    dimensions = sorted({target.dimension for target in targets})
+    budget = Budget(plan.budget_calls, plan.budget_tokens, plan.budget_money)
+    refuse_start(
+        judge=reference.judge,
+        version=reference.version,
+        system_runs=runs,
+        dimensions=dimensions,
+        rubric_version=reference.rubric_version,
+        repeats=1,
+        budget=budget,
+    )
+    return open_run(
+        judge=reference.judge,
+        version=reference.version,
+        system_runs=runs,
+        requested=requested_of(reference.judge, reference.rubric_version),
+        rows=[(1, target.where) for target in targets],
+        budget=budget,
+        rubric_version=reference.rubric_version,
+        dimensions=dimensions,
+        use_cache=False,
+        sentinel_plan=plan,
+        policy=policy_in_force(reference.version).as_dict(),
         created_by=person,
     )
 

@@ -9,7 +9,7 @@ from celery import shared_task
 from celery.signals import worker_shutting_down
 from django.db import connections
 
-from calibration import telling, uploads, watches, work
+from calibration import drift, judge_warm_up, telling, uploads, watches, work
 
 _ending = threading.Event()
 
@@ -50,6 +50,19 @@ def sweep() -> None:
         work.sweep()
         uploads.sweep()
         watches.check_watches()
+
+
+@shared_task(name="calibration.tasks.warm_up_judges")
+def warm_up_judges() -> None:
+    with _at_work():
+        judge_warm_up.ask_waiting()
+
+
+@shared_task(name="calibration.tasks.watch_judges")
+def watch_judges() -> None:
+    with _at_work():
+        drift.watch()
+        judge_warm_up.ask_waiting()
 
 
 @shared_task(name="calibration.tasks.tell")

@@ -10,4 +10,5 @@ def report_rules():
         "calibration_golddoubt",
         "calibration_gatethresholds",
         "calibration_calibrationsplit",
+        "calibration_driftfinding",
     )

@@ -196,6 +196,11 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_DEFAULT_QUEUE = "touchstone"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "calibration.tasks.sweep", "schedule": 10.0, "options": {"expires": 30}},
+    "watch_judges": {
+        "task": "calibration.tasks.watch_judges",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
     "tell": {"task": "calibration.tasks.tell", "schedule": 15.0, "options": {"expires": 30}},
     "prune": {"task": "evalsets.tasks.prune", "schedule": 3600.0, "options": {"expires": 3600}},
 }

@@ -1,12 +1,12 @@
 """How far a judge goes: judges, their runs and verdicts, the frozen reports, and what is told of them."""
 
 from calibration.models.alerts import Alert, AlertDelivery
+from calibration.models.drift import DriftFinding, SentinelPlan, WarmUpVerdict
 from calibration.models.judging import (
     Call,
     Endpoint,
     Judge,
     JudgeRun,
-    JudgingRuns,
     PromptVersion,
     Verdict,
     WorkerSighting,
@@ -28,17 +28,19 @@ __all__ = [
     "CalibrationReport",
     "CalibrationSplit",
     "Call",
+    "DriftFinding",
     "Endpoint",
     "GateThresholds",
     "GoldDoubt",
     "Judge",
     "JudgeRun",
-    "JudgingRuns",
     "PromptVersion",
+    "SentinelPlan",
     "Summary",
     "Upload",
     "Verdict",
     "VerdictSighting",
+    "WarmUpVerdict",
     "Watch",
     "WatchBatch",
     "WatchJudging",

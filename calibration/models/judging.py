@@ -88,14 +88,41 @@ class PromptVersion(models.Model):
         return str(self.number)
 
 
-class JudgingRuns(models.Manager):
+class Budgeted(models.Model):
+    """What may be spent at most; null: no limit."""
+
+    budget_calls = models.PositiveBigIntegerField(null=True, blank=True)
+    budget_tokens = models.PositiveBigIntegerField(null=True, blank=True)
+    budget_money = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+    def limits_in_words(self, currency: str) -> str:
+        words = []
+        if self.budget_calls is not None:
+            words.append(_("%(n)s calls") % {"n": self.budget_calls})
+        if self.budget_tokens is not None:
+            words.append(_("%(n)s tokens") % {"n": self.budget_tokens})
+        if self.budget_money is not None:
+            words.append(f"{self.budget_money.normalize():f} {currency}")
+        return "; ".join(str(word) for word in words)
+
+
+class JudgeRunQuerySet(models.QuerySet):
+    def whole(self) -> "JudgeRunQuerySet":
+        """Runs over all that they were asked about; a sentinel run asks again about a chosen few."""
+        return self.filter(sentinel_plan__isnull=True)
+
+
+class JudgingRuns(models.Manager.from_queryset(JudgeRunQuerySet)):  # type: ignore[misc]
     """Without the runs that extract claims: nobody who counts labels may meet those."""
 
     def get_queryset(self):
         return super().get_queryset().filter(purpose=JudgeRun.Purpose.JUDGING)
 
 
-class JudgeRun(models.Model):
+class JudgeRun(Budgeted):
     """What a judge was asked to do, at one time: to label targets, or to extract claims from responses."""
 
     class Purpose(models.TextChoices):
@@ -136,13 +163,13 @@ class JudgeRun(models.Model):
         Endpoint, on_delete=models.PROTECT, null=True, blank=True, related_name="runs"
     )
     prices = models.JSONField(default=dict, blank=True)  # those of the judge when the run was started
-    budget_calls = models.PositiveBigIntegerField(null=True, blank=True)
-    budget_tokens = models.PositiveBigIntegerField(null=True, blank=True)
-    budget_money = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
     stop_reason = models.CharField(max_length=10, choices=StopReason.choices, blank=True)
     stop_detail = models.TextField(blank=True)
     resumed_at = models.DateTimeField(default=timezone.now)  # its latest start
     policy = models.JSONField(default=dict)  # the gate's thresholds when the run was started
+    sentinel_plan = models.ForeignKey(
+        "SentinelPlan", on_delete=models.PROTECT, null=True, blank=True, related_name="runs"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
@@ -173,14 +200,7 @@ class JudgeRun(models.Model):
 
     @property
     def budget_in_words(self) -> str:
-        words = []
-        if self.budget_calls is not None:
-            words.append(_("%(n)s calls") % {"n": self.budget_calls})
-        if self.budget_tokens is not None:
-            words.append(_("%(n)s tokens") % {"n": self.budget_tokens})
-        if self.budget_money is not None:
-            words.append(f"{self.budget_money.normalize():f} {self.prices.get('currency', '')}")
-        return "; ".join(str(word) for word in words)
+        return self.limits_in_words(self.prices.get("currency", ""))
 
 
 VERDICT_LABEL_FITS = (

@@ -36,11 +36,13 @@ _HOMES = {
     "consistency": ("RunVariance", "SelfConsistency", "run_variance", "self_consistency"),
     "correction": ("CorrectedShare", "correct_bad_share", "rogan_gladen"),
     "drift": (
+        "ChartedShare",
         "SentinelDrift",
         "SeriesPoint",
         "ShareChange",
         "agreement_drift",
         "control_chart",
+        "run_chart",
         "sentinel_drift",
         "step_test",
     ),

@@ -305,6 +305,104 @@ def control_chart(
     return tuple(points)
 
 
+LEAST_EXPECTED = 5  # hits and misses below which the normal limits say nothing
+
+
+@dataclass(frozen=True)
+class ChartedShare:
+    """A share of one run beside the limits that the runs before it set.
+
+    Attributes
+    ----------
+    share : Number
+        The share, with Wilson interval.
+    centre, lower, upper : float or None
+        Pooled share of the runs before it and the 3-sigma limits; None for the first run, and where fewer
+        than 5 hits or misses are to be expected.
+    outside : bool
+        Whether the share lies outside the limits.
+    """
+
+    share: Number
+    centre: float | None
+    lower: float | None
+    upper: float | None
+    outside: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "share": self.share.as_dict(),
+            "centre": self.centre,
+            "lower": self.lower,
+            "upper": self.upper,
+            "outside": self.outside,
+        }
+
+    def explain(self) -> str:
+        """The share in one plain sentence."""
+        if self.lower is None or self.upper is None:
+            return f"{self.share.explain()} There are no limits to hold it against."
+        where = "outside" if self.outside else "inside"
+        return f"{self.share.explain()} That is {where} the limits {self.lower:.1%} to {self.upper:.1%}."
+
+
+def run_chart(
+    hits: Any, totals: Any, *, level: float = 0.95, label: str = "Share", unit: str = "claim"
+) -> tuple[ChartedShare, ...]:
+    r"""Control chart of a share over repeated runs: each run against limits from the runs before it.
+
+    With :math:`\bar p` the pooled share of the earlier runs that were inside their own limits,
+
+    .. math:: \bar p \pm 3 \sqrt{\bar p(1-\bar p)/n_t}
+
+    Parameters
+    ----------
+    hits, totals : sequence of int, shape (runs,)
+        Hits and targets of each run, oldest first; the first is the one that was calibrated.
+    level : float
+        Confidence level of each run's interval.
+    label, unit : str
+        Name and unit of the share.
+
+    Returns
+    -------
+    tuple of ChartedShare
+        A run on the same targets varies less than the limits allow: what lies outside has changed.
+
+    References
+    ----------
+    Montgomery, D. C. (2013). Introduction to Statistical Quality Control, chapter 7 (phase II).
+    """
+    check_level(level)
+    k, n = _daily_counts(hits, totals)
+    points, hit_sum, size_sum = [], 0, 0
+    for hit, size in zip(k, n, strict=True):
+        centre, lower, upper = _limits(hit_sum, size_sum, size)
+        share = share_number(
+            np.array([1.0] * hit + [0.0] * (size - hit)),
+            np.ones(size),
+            level=level,
+            label=label,
+            unit=unit,
+            definition="run-chart",
+        )
+        outside = lower is not None and upper is not None and not lower <= hit / size <= upper
+        points.append(ChartedShare(share, centre, lower, upper, outside))
+        if not outside:
+            hit_sum, size_sum = hit_sum + hit, size_sum + size
+    return tuple(points)
+
+
+def _limits(hits: int, before: int, size: int) -> tuple[float | None, float | None, float | None]:
+    if not before or not size:
+        return None, None, None
+    centre = hits / before
+    if min(size * centre, size * (1 - centre)) < LEAST_EXPECTED:
+        return centre, None, None
+    half = 3 * math.sqrt(centre * (1 - centre) / size)
+    return centre, max(0.0, centre - half), min(1.0, centre + half)
+
+
 def _daily_counts(hits: Any, totals: Any) -> tuple[list[int], list[int]]:
     k, n = [int(value) for value in hits], [int(value) for value in totals]
     check_same_length(hits=k, totals=n)

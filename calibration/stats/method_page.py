@@ -62,7 +62,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("The verdict on a change", "verdicts", ("pair_verdict", "family_of")),
     ("Two proportions", "proportions", ("mcnemar", "two_proportion_test", "newcombe_difference")),
     ("Repeated runs", "consistency", ("self_consistency", "run_variance")),
-    ("Drift", "drift", ("sentinel_drift", "agreement_drift", "step_test", "control_chart")),
+    ("Drift", "drift", ("sentinel_drift", "run_chart", "agreement_drift", "step_test", "control_chart")),
     (
         "Companions",
         "companions",

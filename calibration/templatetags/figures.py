@@ -5,6 +5,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from calibration import words
+from calibration.findings import sentence_of
 
 register = template.Library()
 MINUS = "\u2212"
@@ -168,6 +169,11 @@ def design_words(design: str):
 @register.filter
 def next_step(state: str):
     return words.GATE_NEXT.get(state, "")
+
+
+@register.filter
+def finding_words(finding) -> str:
+    return sentence_of(finding)
 
 
 @register.filter

@@ -5,12 +5,14 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotate.access import labels_of
 from calibration.forms import JudgeForm, PricesForm, StartForm
+from calibration.judge_warm_up import start_warm_up
 from calibration.models import Judge, JudgeRun
 from calibration.queries import runs_of, worker_seen
 from calibration.repeats import repeats_of
 from calibration.services import Refused, add_judge, judge_named, resume_run, set_prices, start_run
 from calibration.sightings import note_sighting
 from calibration.views.running import live, resume_and_return, rows_of, run_of, stop_and_return
+from calibration.views.warm_up import to_warm_up
 
 PLACES = {
     "page": "calibration:judge_run",
@@ -22,7 +24,7 @@ PLACES = {
 
 
 def judge_run_of(person, slug, number, run):
-    return run_of(JudgeRun.objects, person, slug, number, run)
+    return run_of(JudgeRun.objects.select_related("sentinel_plan__judge_run"), person, slug, number, run)
 
 
 @require_safe
@@ -90,6 +92,10 @@ def start_judge_run(request, slug, number):
     if not form.is_valid():
         context = {"version": version, "form": form}
         return render(request, "calibration/judge_start.html", context, status=400)
+    if form.warms_up:
+        judge = form.judges[form.cleaned_data["judge"]]
+        start_warm_up(judge=judge, rubric_version=form.rubric_version, person=request.user)
+        return to_warm_up(version, judge, request.POST)
     try:
         run = start_run(
             judge=judge_named(evalset=version.evalset, name=form.cleaned_data["judge"]),

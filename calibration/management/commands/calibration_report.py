@@ -61,7 +61,7 @@ class Command(ReportingCommand):
 
 
 def _run_of(judge: Judge, version: EvalSetVersion, number: int | None, dimension: str | None) -> JudgeRun:
-    runs = list(judge.runs.filter(version=version).order_by("-number"))
+    runs = list(judge.runs.whole().filter(version=version).order_by("-number"))
     fitting = [run for run in runs if number in (None, run.number) and dimension in run.dimensions]
     if fitting:
         return fitting[0]
