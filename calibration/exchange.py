@@ -16,8 +16,9 @@ from django.db.models import Q
 
 from annotate import services as annotate
 from annotate.models import Annotation, Grader, Round
-from calibration import services as calibration
+from calibration.imported_verdicts import record_imported_verdicts
 from calibration.models import Verdict
+from calibration.services import Refused
 from evalsets import services as evalsets
 from evalsets.access import LEAD
 from evalsets.importing import ColumnMap, Findings, ImportRefused, Problem, read_labels
@@ -158,8 +159,8 @@ def _store_labels(imported: evalsets.Imported, *, with_labels: bool) -> dict[str
     if by_kind["judge"]:
         verdicts = (row for kind, *row in imported.labels if kind == "judge")
         try:
-            calibration.record_imported_verdicts(version=version, runs=runs, verdicts=verdicts)
-        except calibration.Refused as error:
+            record_imported_verdicts(version=version, runs=runs, verdicts=verdicts)
+        except Refused as error:
             raise ImportRefused([Problem(None, "judge_labels", str(error))]) from error
     return {"annotations": by_kind["grader"], "verdicts": by_kind["judge"]}
 

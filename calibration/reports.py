@@ -118,7 +118,7 @@ def payload_of(*, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
         "content_hash": version.content_hash,
         "dimension": dimension,
         "unit": table.targets.unit,
-        "round": _round_facts(round),
+        "round": round_facts(round),
         "judge": judge_facts(judge_run),
         "gate": decision.as_dict() | {"sentence": decision.explain()},
         "thresholds": thresholds_of_run(judge_run),
@@ -195,7 +195,7 @@ def systems_shown_apart(report: CalibrationReport) -> set[str]:
     return {names[run.pk] for run in runs if gates[run.number]["state"] == TRUSTED}
 
 
-def _round_facts(round: Round) -> Figures:
+def round_facts(round: Round) -> Figures:
     return {
         "number": round.number,
         "kind": round.kind,

@@ -1,10 +1,9 @@
-"""What a lead can do about judges: add one, start, stop and resume its runs, and store imported verdicts."""
+"""What a lead can do about judges: add one, start, stop and resume its runs."""
 
 import hashlib
 import json
 import re
 import time
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -27,7 +26,7 @@ from calibration.spending import NO_BUDGET, Budget, calls_left, cannot_be_kept, 
 from calibration.targets import questions_about, targets_of
 from calibration.thresholds import policy_in_force
 from calibration.work import bells_for, halt, ring, work_through
-from evalsets.labels import LABEL_SET_VERSION, LABELS, TARGET_OF
+from evalsets.labels import LABEL_SET_VERSION, LABELS
 from evalsets.models import EvalSet, EvalSetVersion, SystemRun
 
 BATCH = 2000
@@ -314,7 +313,7 @@ def open_run(
         judge=judge,
         version=version,
         purpose=purpose,
-        number=_next_number(version, purpose),
+        number=next_run_number(version, purpose),
         requested=requested | (rests_on or {}),
         requested_fingerprint=fingerprint_of(requested),
         endpoint=_endpoint_of(requested),
@@ -464,101 +463,10 @@ def fingerprint_of(requested: dict) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _next_number(version: EvalSetVersion, purpose: str = JudgeRun.Purpose.JUDGING) -> int:
+def next_run_number(version: EvalSetVersion, purpose: str = JudgeRun.Purpose.JUDGING) -> int:
     """Extractions are counted by themselves."""
     runs = JudgeRun.every.filter(version=version, purpose=purpose)
     return (runs.aggregate(last=Max("number"))["last"] or 0) + 1
-
-
-# Imported verdicts
-
-
-@transaction.atomic
-def record_imported_verdicts(
-    *,
-    version: EvalSetVersion,
-    runs: Sequence[SystemRun],
-    verdicts: Iterable[tuple[str, int, int | None, str, str]],
-) -> list[JudgeRun]:
-    """Store (judge name, response, claim or None, dimension, label) rows: one complete run per judge.
-
-    A later import into the same version extends the judge's imported run.
-    """
-    EvalSetVersion.objects.select_for_update().get(pk=version.pk)
-    rows: dict[str, list[tuple[int, int | None, str, str]]] = defaultdict(list)
-    for judge_name, response, claim, dimension, label in verdicts:
-        _refuse_label(dimension, label, claim)
-        rows[judge_name].append((response, claim, dimension, label))
-    return [_import_run(version, runs, name, own) for name, own in rows.items()]
-
-
-def _refuse_label(dimension: str, label: str, claim: int | None) -> None:
-    if label not in LABELS.get(dimension, ()) or (TARGET_OF[dimension] == "claim") != (claim is not None):
-        raise Refused(
-            _("{label!r} is not a label of the dimension {dimension!r}.").format(
-                label=label, dimension=dimension
-            )
-        )
-
-
-def _import_run(version, runs, name, rows) -> JudgeRun:
-    run = JudgeRun.objects.filter(
-        version=version, judge=_imported_judge(version.evalset, name), origin=JudgeRun.Origin.IMPORTED
-    ).first()
-    now = timezone.now()
-    if run is None:
-        run = JudgeRun.objects.create(
-            judge=_imported_judge(version.evalset, name),
-            version=version,
-            number=_next_number(version),
-            origin=JudgeRun.Origin.IMPORTED,
-            state=JudgeRun.State.COMPLETE,
-            finished_at=now,
-        )
-    _refuse_known_targets(run, name, rows)
-    run.system_runs.add(*runs)
-    run.dimensions = sorted(
-        {*run.dimensions, *(dimension for _, _, dimension, _ in rows)}, key=list(LABELS).index
-    )
-    run.save(update_fields=["dimensions"])
-    Verdict.objects.bulk_create(
-        (
-            Verdict(
-                run=run,
-                response_id=response,
-                claim_id=claim,
-                dimension=dimension,
-                label=label,
-                state=State.VALID,
-            )
-            for response, claim, dimension, label in rows
-        ),
-        batch_size=BATCH,
-    )
-    return run
-
-
-def _imported_judge(evalset: EvalSet, name: str) -> Judge:
-    """A judge of kind imported; "(imported)" is added where a judge to be run has the name."""
-    taken = Judge.objects.filter(evalset=evalset, name=name).exclude(kind=Judge.Kind.IMPORTED).exists()
-    judge, _made = Judge.objects.get_or_create(
-        evalset=evalset,
-        name=f"{name} (imported)" if taken or name in BUILT_IN else name,
-        defaults={"kind": Judge.Kind.IMPORTED},
-    )
-    return judge
-
-
-def _refuse_known_targets(run, name, rows) -> None:
-    known = set(run.verdicts.values_list("response_id", "claim_id", "dimension"))
-    again = Counter((response, claim, dimension) for response, claim, dimension, _ in rows)
-    double = [target for target, times in again.items() if times > 1 or target in known]
-    if double:
-        raise Refused(
-            _("The judge {name!r} has more than one verdict for {count} of the targets.").format(
-                name=name, count=len(double)
-            )
-        )
 
 
 # Working in this process, stopping, going on

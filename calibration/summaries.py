@@ -29,6 +29,7 @@ from calibration.reports import (
     closed_systems,
     dimensions_judged,
     judge_rates,
+    round_facts,
     standing,
     systems_shown_apart,
 )
@@ -93,7 +94,7 @@ def payload_of(*, version: EvalSetVersion, round: Round) -> Figures:
             "payload_version": PAYLOAD_VERSION,
             "app_version": settings.APP_VERSION,
             "version": _version_facts(version),
-            "round": _round_facts(round),
+            "round": round_facts(round),
             "systems": _system_facts(round),
             "measured": counts(version),
             "graded": graded,
@@ -136,17 +137,6 @@ def _version_facts(version: EvalSetVersion) -> Figures:
         "frozen_at": utc(version.frozen_at) if version.frozen_at else None,
         "primary_unit": version.primary_unit,
         "source": version.source_name,
-    }
-
-
-def _round_facts(round: Round) -> Figures:
-    return {
-        "number": round.number,
-        "kind": round.kind,
-        "state": round.state,
-        "seed": round.seed,
-        "rubric_version": str(round.rubric_version),
-        "rubric_sha256": round.rubric_version.sha256,
     }
 
 

@@ -20,11 +20,12 @@ from calibration.extraction_runs import (
     start_extraction,
     what_hinders_freezing,
 )
+from calibration.imported_verdicts import record_imported_verdicts
 from calibration.judges.extracting import WORDING_SHA256
 from calibration.judges.parsing import ReadClaim
 from calibration.models import JudgeRun, Verdict
 from calibration.queries import runs_of
-from calibration.services import Refused, judge_named, record_imported_verdicts, run_inline, start_run
+from calibration.services import Refused, judge_named, run_inline, start_run
 from calibration.spending import Budget
 from evalsets.claims import add_claim, change_claim, origin_of, origins_of, remove_claim
 from evalsets.models import Claim, SystemRun

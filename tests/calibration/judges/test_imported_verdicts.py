@@ -2,7 +2,7 @@
 
 import pytest
 
-from calibration import services
+from calibration.imported_verdicts import record_imported_verdicts
 from calibration.models import Judge, JudgeRun, Verdict
 from calibration.services import Refused, start_run
 from evalsets.models import Claim
@@ -24,7 +24,7 @@ def imported_rows(version, label="supported", judge="gpt-x"):
 
 def test_imported_verdicts_are_a_complete_run_per_judge(version):
     rows = imported_rows(version) + imported_rows(version, "unsupported", "other")
-    runs = services.record_imported_verdicts(version=version, runs=version.runs.all(), verdicts=rows)
+    runs = record_imported_verdicts(version=version, runs=version.runs.all(), verdicts=rows)
     assert [run.judge.name for run in runs] == ["gpt-x", "other"]
     for run in runs:
         assert (run.origin, run.state, run.requested_fingerprint) == ("imported", "complete", "")
@@ -36,8 +36,8 @@ def test_imported_verdicts_are_a_complete_run_per_judge(version):
 
 def test_a_later_import_extends_the_run_of_the_judge(version):
     rows = imported_rows(version)
-    [first] = services.record_imported_verdicts(version=version, runs=version.runs.all(), verdicts=rows[:2])
-    [again] = services.record_imported_verdicts(version=version, runs=version.runs.all(), verdicts=rows[2:])
+    [first] = record_imported_verdicts(version=version, runs=version.runs.all(), verdicts=rows[:2])
+    [again] = record_imported_verdicts(version=version, runs=version.runs.all(), verdicts=rows[2:])
     assert again == first
     assert first.verdicts.count() == 6
 
@@ -45,19 +45,17 @@ def test_a_later_import_extends_the_run_of_the_judge(version):
 def test_two_verdicts_for_one_target_are_refused_and_nothing_is_stored(version):
     rows = imported_rows(version)
     with pytest.raises(Refused, match="more than one verdict for 1"):
-        services.record_imported_verdicts(version=version, runs=[], verdicts=[*rows, rows[0]])
+        record_imported_verdicts(version=version, runs=[], verdicts=[*rows, rows[0]])
     assert not JudgeRun.objects.exists()
 
 
 def test_an_unknown_imported_label_is_refused(version):
     with pytest.raises(Refused, match="'NOT_PARSABLE' is not a label"):
-        services.record_imported_verdicts(
-            version=version, runs=[], verdicts=imported_rows(version, "NOT_PARSABLE")
-        )
+        record_imported_verdicts(version=version, runs=[], verdicts=imported_rows(version, "NOT_PARSABLE"))
 
 
 def test_an_imported_judge_never_takes_over_a_judge_of_ours(judge, version):
-    [run] = services.record_imported_verdicts(
+    [run] = record_imported_verdicts(
         version=version, runs=version.runs.all(), verdicts=imported_rows(version, judge="fake")
     )
     assert run.judge.name == "fake (imported)"
@@ -68,7 +66,7 @@ def test_runs_are_numbered_within_their_version(judge, version, evalset):
     other = make_version(evalset, number=2)
     assert start_run(judge=judge, version=version).number == 1
     assert start_run(judge=judge, version=other).number == 1
-    [imported] = services.record_imported_verdicts(
+    [imported] = record_imported_verdicts(
         version=version, runs=version.runs.all(), verdicts=imported_rows(version)
     )
     assert imported.number == 2
