@@ -396,4 +396,6 @@ def _written(rate: Figures) -> str:
         words += f", p {rate['p']:.3f}" if rate["p"] >= 0.001 else ", p < 0.001"
     if "not_resolvable" in difference["flags"] and rate["minimum_detectable"] is not None:
         words += f"; not resolvable, this set shows {100 * rate['minimum_detectable']:.1f} points"
+    if "nothing_resolvable" in difference["flags"]:
+        words += "; so few items show no difference reliably"
     return words + ")"

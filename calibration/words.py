@@ -81,6 +81,7 @@ FLAGS = {
     "mostly_unverifiable": _("more than 20 % of the claims are unverifiable: this covers the checkable part"),
     "equal_error_assumed": _("assumes that the judge errs equally on both systems"),
     "not_resolvable": _("smaller than what this set and judge can show reliably"),
+    "nothing_resolvable": _("so few items show no difference reliably, however large"),
     "small_sample": _("fewer than 20: read the counts, not the percentage"),
 }
 

@@ -32,7 +32,7 @@ class Comparison:
         The exact test where there is one unit per item and system.
     minimum_detectable : float or None
         Smallest true difference that this set and judge show with power .8; a smaller observed one is
-        flagged ``not_resolvable``.
+        flagged ``not_resolvable``. None, and flagged ``nothing_resolvable``, where it would exceed 100 points.
     n_items : int
         Items that both systems have.
     family : int
@@ -163,7 +163,9 @@ def compare_rates(
         result = _ratio_difference(y_a, m_a, y_b, m_b, common, level)
     difference, p, test, detectable = result
     value, detectable = difference.value, None if detectable is None else detectable / youden
-    if value is not None and detectable is not None and abs(value) < detectable:
+    if detectable is not None and detectable > 1:
+        difference, detectable = difference.with_flags("nothing_resolvable"), None
+    elif value is not None and detectable is not None and abs(value) < detectable:
         difference = difference.with_flags("not_resolvable")
     return Comparison(difference, p, test, detectable, len(m_a), family, blocked)
 

@@ -35,6 +35,7 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "on_simplex": "the unconstrained solution had a negative share; the nearest valid one is shown",
         "equal_error_assumed": "assumes that the judge errs equally on both systems",
         "not_resolvable": "smaller than what this set and judge can resolve reliably",
+        "nothing_resolvable": "so few items show no difference reliably, however large",
         "small_sample": "fewer than 20: read the counts, not the percentage",
         "strata_overlap": "items occur in several strata, which are treated as independent",
     }

@@ -133,6 +133,13 @@ def test_small_difference_is_not_resolvable():
     assert "not_resolvable" in change(30, 31).difference.flags
 
 
+def test_no_difference_of_more_than_all_is_detectable():
+    """2 of 3 differ: 2.8016 sqrt(2/3 / 3) is 132 points."""
+    few = change(0, 2, n=3)
+    assert few.minimum_detectable is None
+    assert "nothing_resolvable" in few.difference.flags
+
+
 def test_a_poor_judge_raises_what_can_be_detected():
     people, judge = change(30, 60), change(30, 60, youden=0.6)
     assert judge.minimum_detectable == pytest.approx(people.minimum_detectable / 0.6)
