@@ -32,7 +32,7 @@ class Comparison:
         The exact test where there is one unit per item and system.
     minimum_detectable : float or None
         Smallest true difference that this set and judge show with power .8; a smaller observed one is
-        flagged ``not_resolvable``. None, and flagged ``nothing_resolvable``, where it would exceed 100 points.
+        flagged ``not_resolvable``. None where it would exceed 100 points, flagged ``nothing_resolvable``.
     n_items : int
         Items that both systems have.
     family : int
