@@ -5,7 +5,9 @@ the wrong claim, a lost one and a doubled one all show in the end.
 """
 
 import contextlib
+import os
 import re
+import signal
 
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
@@ -50,6 +52,9 @@ def site(app_environment, started, tmp_path):
         def start(self):
             self.web = processes.start_web(app_environment(), tmp_path / "web.log", port=self.port)
             started.append(self.web)
+
+        def freeze(self):
+            os.killpg(self.web.process.pid, signal.SIGSTOP)
 
         def kill(self):
             self.web.kill()
@@ -183,10 +188,12 @@ def cut_the_network_and_close_the_tab(tab, state):
 
 
 def kill_the_server(tab, state, site):
-    """While the label is under way, or just before it."""
+    """While the label is under way: the frozen server cannot answer before it is killed."""
+    site.freeze()
     tab.press(state)
-    site.kill()
+    tab.page.wait_for_selector("#screen[aria-busy=true]")
     tab.page.keyboard.press("3")
+    site.kill()
     site.start()
     tab.wait_until_saved(state)
     tab.pause_after_a_late_save()
