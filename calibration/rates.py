@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from django.db.models import Q
+from django.db.models import Exists, OuterRef
 
-from annotate.models import Grader, Round
+from annotate.models import Annotation, Assignment, Grader, Round
 from calibration.extraction import runs_graded
 from calibration.levers import Setting
 from calibration.measures import Companions, Figures, rates_of
@@ -98,8 +98,12 @@ def grader_names(round: Round | None) -> list[str]:
     """The graders that a rate may be asked for by name."""
     if round is None:
         return []
-    graders = Grader.objects.filter(Q(annotations__round=round) | Q(assignments__round=round))
-    return list(graders.distinct().order_by("number").values_list("name", flat=True))
+    # A join with both at once would pair every label of a grader with each of their assignments.
+    labelled, assigned = (
+        model.objects.filter(round=round, grader=OuterRef("pk")) for model in (Annotation, Assignment)
+    )
+    graders = Grader.objects.filter(Exists(labelled) | Exists(assigned), evalset__versions=round.version_id)
+    return list(graders.order_by("number").values_list("name", flat=True))
 
 
 def column_of(table: Table, source: str) -> Column:
