@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -12,6 +13,9 @@ from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from django.db.backends.sqlite3.base import DatabaseOperations
 from django.test import TransactionTestCase
+from filelock import FileLock
+
+from tests import servers
 
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # Playwright's sync API runs inside an event loop
 
@@ -32,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _uses_database(item: pytest.Item) -> bool:
-    if item.get_closest_marker("own_database"):
+    if item.get_closest_marker("own_database") or item.get_closest_marker("once"):
         return False
     if item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ())):
         return True
@@ -40,7 +44,13 @@ def _uses_database(item: pytest.Item) -> bool:
     return isinstance(of_class, type) and issubclass(of_class, TransactionTestCase)
 
 
+# The long ones first, so that no worker has one left when the others are done
+LONG = ("ops", "faults", "browser")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    tests = Path(__file__).parent
+    items.sort(key=lambda item: item.path.relative_to(tests).parts[0] not in LONG)
     if not config.getoption("--only-database"):
         return
     wanted = [item for item in items if _uses_database(item)]
@@ -48,7 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = wanted
 
 
-# All migrations take long. The file that they make on SQLite is kept until one of them changes
+# All migrations take long: one worker does them, the others copy. On SQLite the file outlives the run
 
 
 @pytest.fixture(scope="session")
@@ -57,6 +67,20 @@ def _migrated(pytestconfig: pytest.Config) -> Path:
     made_of = [*sorted(root.glob("*/migrations/*.py")), root / "requirements.lock"]
     digest = sha256(b"".join(path.read_bytes() for path in made_of)).hexdigest()
     return pytestconfig.cache.mkdir("migrated") / f"{digest[:16]}.sqlite3"
+
+
+@pytest.fixture(scope="session")
+def _one_migrates(_migrated: Path) -> Iterator[FileLock]:
+    with FileLock(f"{_migrated}.lock") as lock:
+        yield lock
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings: None, request: pytest.FixtureRequest, _one_migrates: FileLock
+) -> None:
+    if os.environ.get(servers.OWN_VARIABLE):
+        connection.settings_dict["TEST"]["TEMPLATE"] = request.getfixturevalue("postgres_template")
 
 
 @pytest.fixture(scope="session")
@@ -74,13 +98,14 @@ def django_db_createdb() -> bool:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, _migrated: Path) -> None:
+def django_db_setup(django_db_setup: None, _migrated: Path, _one_migrates: FileLock) -> None:
     if connection.vendor == "sqlite" and not _migrated.exists():
         unfinished = _migrated.with_suffix(f".{os.getpid()}")
         _copy_sqlite(Path(connection.settings_dict["TEST"]["NAME"]), unfinished)
         for outdated in _migrated.parent.glob("*.sqlite3"):
             outdated.unlink(missing_ok=True)
         unfinished.rename(_migrated)
+    _one_migrates.release()
 
 
 def _copy_sqlite(source: Path, target: Path) -> None:

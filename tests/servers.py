@@ -26,6 +26,7 @@ import redis
 from filelock import FileLock
 
 FOLDER_VARIABLE = "TOUCHSTONE_SERVICES_DIR"
+OWN_VARIABLE = "TOUCHSTONE_TESTS_OWN_POSTGRES"  # the main database is on a server of the session
 SESSION_VARIABLE = "TOUCHSTONE_SERVICES_SESSION"
 START_SECONDS = 120
 CHROMIUM_ARGUMENTS = [
@@ -297,7 +298,7 @@ def _start_redis(folder: Path) -> Server:
 def main(command: list[str]) -> int:
     """Run a command with PostgreSQL as the tests' main database."""
     with session():
-        environment = {**os.environ, "TEST_DATABASE_URL": postgres_url(postgres())}
+        environment = {**os.environ, "TEST_DATABASE_URL": postgres_url(postgres()), OWN_VARIABLE: "1"}
         process = subprocess.Popen(command, env=environment)
         while True:
             try:

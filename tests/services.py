@@ -99,20 +99,26 @@ def _migrate(database_url: str, data_dir: Path) -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.fixture
-def migrated_postgres(
-    postgres_server: servers.Server, new_postgres_database: Callable[..., str], tmp_path: Path
-) -> str:
-    """The address of a database of its own with all tables (migrated once a session, then copied)."""
+@pytest.fixture(scope="session")
+def postgres_template(postgres_server: servers.Server, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The name of a database with all tables, migrated once for all workers, to be copied."""
     shared = Path(os.environ[servers.FOLDER_VARIABLE])
     done = shared / "template.done"
     with FileLock(shared / "template.lock"):
         if not done.exists():
             statement = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE_DATABASE))
             _administer(postgres_server, statement)
-            _migrate(servers.postgres_url(postgres_server, TEMPLATE_DATABASE), tmp_path / "template")
+            address = servers.postgres_url(postgres_server, TEMPLATE_DATABASE)
+            _migrate(address, tmp_path_factory.mktemp("template"))
             done.touch()
-        return new_postgres_database(TEMPLATE_DATABASE)
+    return TEMPLATE_DATABASE
+
+
+@pytest.fixture
+def migrated_postgres(postgres_template: str, new_postgres_database: Callable[..., str]) -> str:
+    """The address of a database of its own with all tables."""
+    with FileLock(Path(os.environ[servers.FOLDER_VARIABLE]) / "template.lock"):  # one copies at a time
+        return new_postgres_database(postgres_template)
 
 
 @pytest.fixture

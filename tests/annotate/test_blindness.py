@@ -61,6 +61,7 @@ def test_every_address_is_walked(world):
     assert len(addresses) > 80
 
 
+@pytest.mark.once
 def test_the_planted_words_are_really_there(world):
     """Otherwise their absence would prove nothing: the lead finds every one of them."""
     with undone():
@@ -106,6 +107,7 @@ def test_no_token_tells_a_grader_what_the_others_did(world):
     assert differences(before, after) == []
 
 
+@pytest.mark.once
 def test_no_address_tells_a_lead_who_still_grades(world):
     ways = [("GET", PAGE), ("GET", FRAGMENT), ("HEAD", PAGE), ("POST", PAGE)]
     before, after = both_states(world, lambda: look_everywhere(world, world.both, ways))
@@ -114,7 +116,7 @@ def test_no_address_tells_a_lead_who_still_grades(world):
     assert differences(before, after) == []
 
 
-@pytest.mark.parametrize("role", ["b", "both"])
+@pytest.mark.parametrize("role", ["b", pytest.param("both", marks=pytest.mark.once)])
 def test_grading_to_the_end_tells_nothing(world, role):
     person = getattr(world, role)
     before, after = both_states(world, lambda: grade_to_the_end(world, person))
@@ -215,6 +217,7 @@ def test_what_is_not_yours_answers_like_what_is_not_there(world):
                     )
 
 
+@pytest.mark.once
 def test_a_leads_address_answers_a_grader_like_one_that_is_not_there(world):
     slug = f"/{world.version.evalset.slug}/"
     with undone():
@@ -256,6 +259,7 @@ def chosen(page):
     return re.findall(r'<button[^>]*name="label"[^>]*aria-pressed="true"', page)
 
 
+@pytest.mark.once
 def test_the_first_look_at_a_response_has_nothing_chosen(world):
     with undone():
         others_do_everything(world)
@@ -268,6 +272,7 @@ def test_the_first_look_at_a_response_has_nothing_chosen(world):
                 assert not re.search(r"<input[^>]* checked", page)
 
 
+@pytest.mark.once
 def test_a_second_look_shows_none_of_the_first_labels(world):
     with undone():
         others_do_everything(world)
@@ -333,6 +338,7 @@ RULE = "no page shows that grader anything that another grader or a judge has sa
 # Real imports
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", ["faithbench_summary", "pubmedqa", "xstest"])
 def test_nothing_of_a_real_file_but_its_texts_reaches_a_grader(
     name, shared, tmp_path, grader_b, django_user_model, settings
@@ -471,6 +477,7 @@ def one_more_query(patch):
     patch.setattr("annotate.views.grading.render", leak)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "leak",
     [

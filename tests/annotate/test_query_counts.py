@@ -1,11 +1,14 @@
 """A label, a step back, a skip and the first page cost as many queries with many responses as with few."""
 
+import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotate.models import Annotation, AnnotationEvent, Assignment
 from tests.annotate.worlds import grader_of, make_round, make_version
+
+pytestmark = pytest.mark.once
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 MOST = {"first page": 23, "label": 25, "take back": 35, "skip": 26}  # the next response included

@@ -54,7 +54,12 @@ def by_names(pairs):
     return {frozenset((pair["a"], pair["b"])): pair for pair in pairs}
 
 
-@pytest.mark.parametrize("name", sorted(SETS))
+ON_BOTH = {"wice", "xstest"}  # claims, and responses with judges: the others tell no more about a database
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in ON_BOTH else pytest.mark.once) for name in sorted(SETS)]
+)
 def test_a_real_set_has_the_agreement_of_its_labels(name):
     command("import_evalset", str(FOLDER / f"{name}.jsonl"), "--name", name, "--with-labels", "--freeze")
     shown = {entry["dimension"]: entry for entry in command("agreement", f"{name}@1")["dimensions"]}

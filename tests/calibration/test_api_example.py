@@ -16,6 +16,8 @@ from evalsets.models import Membership, SystemRun
 from evalsets.tokens import make_token
 from tests.evalsets.files import jsonl, line
 
+pytestmark = pytest.mark.once
+
 EXAMPLE = Path(settings.BASE_DIR) / "docs" / "push_and_check.py"
 CLAIMS = {
     "supported": "The trial lasts 14 days.",

@@ -11,6 +11,8 @@ from django.urls import reverse
 from calibration.plans import USUAL_SHARES, Question, plan_of
 from tests.calibration.labelled import labelled_set
 
+pytestmark = pytest.mark.once
+
 
 def asked(**changes):
     usual = {

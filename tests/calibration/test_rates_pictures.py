@@ -14,7 +14,7 @@ from tests.calibration.labelled import judged, labelled_set
 from tests.calibration.test_report import as_now
 from tests.calibration.test_report_pages import labelled, text_of, trusted, url, verdicts_of  # noqa: F401
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 
 def chart(picture, kind, **query):

@@ -15,6 +15,8 @@ from evalsets.models import ApiToken
 from evalsets.tokens import make_token
 from tests.calibration.labelled import judged, labelled_set
 
+pytestmark = pytest.mark.once
+
 FILES = "multipart/form-data"  # what may stand in a file no schema tells: it is refused with 422
 
 

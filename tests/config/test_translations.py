@@ -8,6 +8,8 @@ from django.urls import reverse
 
 from tests import catalogue
 
+pytestmark = pytest.mark.once
+
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd%]")
 
 

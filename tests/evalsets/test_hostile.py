@@ -12,7 +12,7 @@ from evalsets.services import import_evalset
 from tests.evalsets.files import rows_of_every_table
 from tests.evalsets.hostile import ACCEPTED, REFUSED
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 
 @pytest.fixture

@@ -1,11 +1,13 @@
 """Real worker processes that are killed, doubled and stopped: every verdict ends once, and none is lost."""
 
 import json
+import random
 import time
 from collections import Counter
 
 import pytest
 from celery import Celery
+from django.db import connection
 
 from calibration.models import Judge, JudgeRun, Verdict
 from calibration.services import add_judge, resume_run, start_run, stop_run
@@ -34,10 +36,10 @@ def version(evalset, server):
     return make_version(evalset, responses=15, claims=3)
 
 
-@pytest.fixture(params=["embedded", "redis"])
+@pytest.fixture
 def broker(request):
-    """The address of the broker; the embedded one lives in the processes' DATA_DIR."""
-    return "" if request.param == "embedded" else request.getfixturevalue("redis_url")
+    """Redis with PostgreSQL; with SQLite the embedded one, which lives in the processes' DATA_DIR."""
+    return request.getfixturevalue("redis_url") if connection.vendor == "postgresql" else ""
 
 
 def wait_until(condition, seconds=60, every=0.05):
@@ -83,6 +85,33 @@ def test_kill_9_of_the_worker_in_mid_run(version, server, broker, manage, start_
     assert len(server.calls_by_claim()) == TARGETS
     assert server.calls - asked == TARGETS - len(before)
     assert asked - len(before) <= AT_ONCE
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_ten_kills_in_one_run(version, server, broker, manage, start_worker):
+    seed = random.randrange(10**6)
+    print(f"moments drawn with seed {seed}")
+    moments = random.Random(seed)
+    server.delay = 0.3
+    worker = start_worker(concurrency=AT_ONCE, broker_url=broker, beat=True, JUDGE_LEASE_SECONDS="2")
+    run = started(manage, broker, "--judge", "fake", "--repeats", "8")
+    targets, kills, seen = 8 * TARGETS, 10, set()
+    for _ in range(kills):
+        finished = len(seen)
+        wait_until(lambda: run.verdicts.filter(state__in=FINISHED).count() > finished)  # noqa: B023
+        time.sleep(moments.uniform(0, 0.4))
+        worker.kill()
+        assert not is_complete(run), "all kills fall into the run"
+        now = set(run.verdicts.filter(state__in=FINISHED).values_list("pk", "updated_at"))
+        assert seen <= now  # what was recorded stayed as it was
+        seen = now
+        worker = start_worker(concurrency=AT_ONCE, broker_url=broker, beat=True, JUDGE_LEASE_SECONDS="2")
+    wait_until(lambda: is_complete(run), seconds=120)
+    assert states_of(run) == {"valid": targets}
+    assert seen <= set(run.verdicts.values_list("pk", "updated_at"))
+    assert set(server.calls_by_claim().values()) >= {8}
+    assert targets <= server.calls <= targets + kills * AT_ONCE  # paid twice: what was in flight at a kill
 
 
 def ring(data_dir, run, bells):

@@ -16,7 +16,7 @@ from evalsets.models import Claim, Response, SystemRun
 from tests.calibration.judges.conftest import claim_one, kinds_of, make_version, outcome, states_of
 from tests.calibration.judges.fake_server import MODEL
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 State = Verdict.State
 
 
