@@ -6,6 +6,7 @@ from rest_framework import serializers
 from annotate.disagreements import Status
 from annotate.forms import MAX_TEXT
 from annotate.models import Adjudication, Annotation, Assignment, Round
+from annotate.rubric_queries import WarmUpResult
 from evalsets.fields import Choice, Flag, Number, Text, Whole
 
 LARGEST = 2**31 - 1
@@ -90,6 +91,51 @@ class RoundWhole(RoundRow):
     class Meta(RoundRow.Meta):
         fields = [*RoundRow.Meta.fields, "progress", "graders", "left_out"]
         read_only_fields = fields
+
+
+class WarmUpGrader(serializers.Serializer):
+    grader = serializers.CharField()
+    right = serializers.IntegerField()
+    answered = serializers.IntegerField()
+
+
+class WarmUpSaid(serializers.Serializer):
+    grader = serializers.CharField()
+    label = serializers.CharField(allow_null=True, help_text="Null: not answered yet.")
+
+
+class WarmUpCaseRow(serializers.Serializer):
+    """A known case of the rubric, and what was said of it."""
+
+    case = serializers.IntegerField()
+    dimension = serializers.CharField()
+    known_label = serializers.CharField()
+    answers = WarmUpSaid(many=True)
+
+
+class WarmUpResults(serializers.Serializer):
+    graders = WarmUpGrader(many=True)
+    cases = WarmUpCaseRow(many=True)
+
+    def to_representation(self, found: WarmUpResult) -> dict:
+        return {
+            "graders": [
+                {"grader": grader.name, "right": right, "answered": answered}
+                for grader, right, answered in found.right
+            ],
+            "cases": [
+                {
+                    "case": case.position,
+                    "dimension": case.dimension,
+                    "known_label": case.label,
+                    "answers": [
+                        {"grader": grader.name, "label": answer.label if answer else None}
+                        for grader, answer in answers
+                    ],
+                }
+                for case, answers in found.rows
+            ],
+        }
 
 
 # Disagreements and decisions

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
@@ -150,6 +150,27 @@ def charts_of(
         unit=unit,
     )
     return charts
+
+
+@dataclass(frozen=True)
+class ShownChart:
+    """One of the control charts, with the run behind each of its points."""
+
+    dimension: str
+    name: str
+    runs: Sequence[JudgeRun]
+    points: Sequence[stats.ChartedShare]
+
+
+def charts_shown(report: CalibrationReport, plan: SentinelPlan) -> list[ShownChart]:
+    """Those of the plan's dimensions; before the first sentinel run there is nothing to see."""
+    runs = runs_of(plan)
+    if not runs or report.dimension not in runs[0].dimensions:
+        return []
+    return [
+        ShownChart(report.dimension, name, [plan.judge_run, *runs], points)
+        for name, points in charts_of(report, plan).items()
+    ]
 
 
 def runs_of(plan: SentinelPlan, up_to: JudgeRun | None = None) -> list[JudgeRun]:
@@ -314,10 +335,18 @@ def fresh_rounds_of(report: CalibrationReport) -> list[FreshRound]:
     return waiting
 
 
-def findings_about(judge_run: JudgeRun) -> list[DriftFinding]:
-    """Newest first, each with its sentence."""
-    found = judge_run.findings.select_related("observed", "round").order_by("-pk")
-    return list(found)
+def latest_reports_of(judge_run: JudgeRun) -> list[CalibrationReport]:
+    return [report for name in judge_run.dimensions if (report := latest_report_of(judge_run, name))]
+
+
+def sentinel_runs_of(judge_run: JudgeRun) -> QuerySet[JudgeRun]:
+    """Newest first, of whatever plan."""
+    return JudgeRun.objects.filter(sentinel_plan__judge_run=judge_run).order_by("-number")
+
+
+def findings_about(judge_run: JudgeRun) -> QuerySet[DriftFinding]:
+    """Newest first, with the run that was looked at and the round whose gold it met."""
+    return judge_run.findings.select_related("observed", "round__version").order_by("-pk")
 
 
 # Who is told

@@ -51,8 +51,49 @@ def import_evalset(
     `person` is who asks and needs the right to; `lead` is made a lead of the eval set by somebody who has the
     machine in hand. `on_stored` gets the object that is returned, inside the transaction, as its last word.
     """
+    source = {"stream": stream, "filename": filename, "name": name, "with_labels": with_labels}
+    source |= {"mapping": mapping, "on_progress": on_progress}
+    check_evalset(**source)
+    return store_evalset(
+        **source, person=person, lead=lead, freeze=freeze, dry_run=dry_run, on_stored=on_stored
+    )
+
+
+def check_evalset(
+    *,
+    stream: BinaryIO,
+    filename: str,
+    name: str,
+    with_labels: bool = False,
+    mapping: ColumnMap | None = None,
+    on_progress=None,
+) -> None:
+    """The first half of `import_evalset`: the whole file is read, and nothing is written."""
+    evalsets.check_evalset(
+        stream=stream,
+        filename=filename,
+        name=name,
+        mapping=_spoken_of(mapping, with_labels),
+        on_progress=on_progress,
+    )
+
+
+def store_evalset(
+    *,
+    stream: BinaryIO,
+    filename: str,
+    name: str,
+    person=None,
+    lead=None,
+    with_labels: bool = False,
+    freeze: bool = False,
+    dry_run: bool = False,
+    mapping: ColumnMap | None = None,
+    on_progress=None,
+    on_stored: Callable[[dict], None] | None = None,
+) -> dict:
+    """The second half: what the file says is checked again while it is written."""
     source = {"stream": stream, "filename": filename, "mapping": _spoken_of(mapping, with_labels)}
-    evalsets.check_evalset(**source, name=name, on_progress=on_progress)
     with transaction.atomic():
         imported = evalsets.store_evalset(**source, name=name, person=person, on_progress=on_progress)
         labelled = _store_labels(imported, with_labels=with_labels)
@@ -91,8 +132,45 @@ def import_responses(
     on_stored: Callable[[dict], None] | None = None,
 ) -> dict:
     """Add the responses of a file to a frozen version, one draft system run for each system."""
+    source = {"stream": stream, "filename": filename, "version": version, "with_labels": with_labels}
+    source |= {"mapping": mapping, "on_progress": on_progress}
+    check_responses(**source)
+    return store_responses(**source, freeze=freeze, dry_run=dry_run, on_stored=on_stored)
+
+
+def check_responses(
+    *,
+    stream: BinaryIO,
+    filename: str,
+    version: EvalSetVersion,
+    with_labels: bool = False,
+    mapping: ColumnMap | None = None,
+    on_progress=None,
+) -> None:
+    """The first half of `import_responses`: the whole file is read, and nothing is written."""
+    evalsets.check_responses(
+        stream=stream,
+        filename=filename,
+        version=version,
+        mapping=_spoken_of(mapping, with_labels),
+        on_progress=on_progress,
+    )
+
+
+def store_responses(
+    *,
+    stream: BinaryIO,
+    filename: str,
+    version: EvalSetVersion,
+    with_labels: bool = False,
+    freeze: bool = False,
+    dry_run: bool = False,
+    mapping: ColumnMap | None = None,
+    on_progress=None,
+    on_stored: Callable[[dict], None] | None = None,
+) -> dict:
+    """The second half: what the file says is checked again while it is written."""
     source = {"stream": stream, "filename": filename, "mapping": _spoken_of(mapping, with_labels)}
-    evalsets.check_responses(**source, version=version, on_progress=on_progress)
     with transaction.atomic():
         imported = evalsets.store_responses(**source, version=version, on_progress=on_progress)
         labelled = _store_labels(imported, with_labels=with_labels)
@@ -193,25 +271,51 @@ def import_labels(
     dry_run: bool = False,
 ) -> dict:
     """Labels of a file for responses that are there already."""
+    source = {"stream": stream, "filename": filename, "version": version}
+    source |= {"dimension": dimension, "mapping": mapping}
+    check_labels(**source)
+    return store_labels(**source, dry_run=dry_run)
+
+
+def check_labels(
+    *,
+    stream: BinaryIO,
+    filename: str,
+    version: EvalSetVersion,
+    dimension: str | None = None,
+    mapping: ColumnMap | None = None,
+) -> "_LabelTargets":
+    """The first half of `import_labels`: the whole file is read and its targets are found."""
+    targets = _LabelTargets(version)
+    records = read_labels(
+        stream, filename, targets.findings, dimension=dimension, mapping=mapping, limits=evalsets.limits()
+    )
+    while batch := list(islice(records, AT_ONCE)):
+        targets.resolve(batch)
+    targets.findings.raise_if_refused()
+    _refuse_names_that_differ_in_case(version.evalset, targets.names)
+    return targets
+
+
+def store_labels(
+    *,
+    stream: BinaryIO,
+    filename: str,
+    version: EvalSetVersion,
+    dimension: str | None = None,
+    mapping: ColumnMap | None = None,
+    dry_run: bool = False,
+) -> dict:
+    """The second half: the file is checked again while nobody else may write labels of the version."""
     with transaction.atomic():
         version = (
             EvalSetVersion.objects.select_for_update(of=("self",))
             .select_related("evalset")
             .get(pk=version.pk)
         )
-        targets = _LabelTargets(version)
-        records = read_labels(
-            stream,
-            filename,
-            targets.findings,
-            dimension=dimension,
-            mapping=mapping,
-            limits=evalsets.limits(),
+        targets = check_labels(
+            stream=stream, filename=filename, version=version, dimension=dimension, mapping=mapping
         )
-        while batch := list(islice(records, AT_ONCE)):
-            targets.resolve(batch)
-        targets.findings.raise_if_refused()
-        _refuse_names_that_differ_in_case(version.evalset, targets.names)
         runs = list(version.runs.filter(pk__in=targets.run_pks))
         if targets.labels:
             _record_annotations(version, runs, targets.labels)

@@ -1,22 +1,30 @@
 """What commands and the API say of the same things: each a JSON object."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from decimal import Decimal
+from typing import Any
 
 from annotate.models import Round
 from calibration.estimates import Estimate, estimate
 from calibration.extraction import runs_graded, with_extraction
-from calibration.judge_figures import judge_figures
+from calibration.extraction_runs import estimate_extraction, refuse_extraction, scope_of
+from calibration.gold_export import judges_of
+from calibration.judge_figures import judge_figures, standings_of
+from calibration.levers import sweeps_of
 from calibration.measures import Figures, agreement_of
 from calibration.models import CalibrationReport, Judge, JudgeRun
 from calibration.pairing import table_of
-from calibration.queries import Progress, progress_of
-from calibration.rates import human_figures
-from calibration.reports import standing_of
+from calibration.plans import Question, plan_of
+from calibration.queries import Progress, found_in, progress_of
+from calibration.rates import human_figures, settings_of
+from calibration.reports import Standing, standing_of
+from calibration.retrieving import relevance, retrieval_figures, scored, wrong_answers
 from calibration.services import dimensions_of, refuse_start, rubric_in_force
 from calibration.spending import NO_BUDGET, Budget
 from calibration.targets import targets_of
 from evalsets.models import EvalSetVersion, SystemRun
+from evalsets.traffic import Sample, lacks
 
 
 def round_facts(round: Round | None) -> Figures | None:
@@ -116,8 +124,59 @@ def estimate_facts(found: Estimate) -> Figures:
     }
 
 
+def extraction_facts(run: JudgeRun) -> Figures:
+    """The same of an extraction, and what it found so far."""
+    found = found_in(run)
+    responses = {"with_claims": found.get("claims", 0), "without": found.get("no_claims", 0)}
+    return run_facts(run, progress_of(run)) | {"responses": responses}
+
+
+def dry_extraction_facts(*, max_tokens: int | None, use_cache: bool, **asked: Any) -> Figures:
+    """What an extraction would take; refused where it could not be started. Nothing is started."""
+    responses = refuse_extraction(**asked)
+    scope = scope_of(asked["system_runs"], asked.get("responses"))
+    found = estimate_extraction(
+        judge=asked["judge"], responses=responses, max_tokens=max_tokens, use_cache=use_cache
+    )
+    return {
+        "dry_run": True,
+        "judge": asked["judge"].name,
+        "targets": found.targets,
+        "responses": {
+            "without_claims": len(scope.without_claims),
+            "looked_at_and_none": len(scope.found_none),
+            "extracted": len(scope.extracted),
+            "came_with_claims": scope.with_claims,
+            "labelled": scope.labelled,
+            "empty": scope.empty,
+        },
+        **estimate_facts(found),
+    }
+
+
 def _money(amount: Decimal | None, currency: str) -> Figures | None:
     return None if amount is None else {"amount": str(amount), "currency": currency}
+
+
+def standing_facts(found: Standing) -> Figures:
+    """Where a judge stands in one dimension, and what has changed since its report."""
+    return {
+        "dimension": found.dimension,
+        "state": found.state,
+        "judge_run": found.run,
+        "report": found.report.number if found.report else None,
+        "conditions": found.conditions,
+        "changes": found.changes,
+    }
+
+
+def standings_facts(version: EvalSetVersion) -> list[Figures]:
+    """Of every judge that was asked here, in every dimension."""
+    return [
+        {"judge": judge.name, **standing_facts(found)}
+        for judge in judges_of(version)
+        for found in standings_of(judge=judge, version=version).values()
+    ]
 
 
 def report_facts(report: CalibrationReport) -> Figures:
@@ -158,3 +217,78 @@ def rates_by_people(*, version: EvalSetVersion, round: Round | None, source: str
     facts = {"version": str(version), "source": source, "unit": unit, "round": round_facts(round)}
     rates = human_figures(version=version, round=round, source=source, unit=unit)
     return facts | with_extraction(rates, runs_graded(version, round))
+
+
+def pair_facts(rates: Figures, *, version: EvalSetVersion, round: Round | None) -> Figures:
+    """Of rates the pair of every system, what it was set to, and the systems that one setting tells apart."""
+    named = ("version", "source", "round", "withheld")
+    head: Figures = {name: rates[name] for name in named if name in rates}
+    if "per_system" not in rates:
+        return head | {"systems": [], "sweeps": []}
+    settings = settings_of(version, round, rates)
+    return head | {
+        "systems": [
+            {"system": entry["system"], "settings": dict(settings[entry["system"]].settings)}
+            | {name: _half(entry.get("abstention", {}), name) for name in ("over_answering", "over_refusal")}
+            for entry in rates["per_system"]
+        ],
+        "sweeps": [
+            {
+                "lever": sweep.lever,
+                "steps": [{"system": system, "setting": setting} for system, setting in sweep.steps],
+            }
+            for sweep in sweeps_of(settings)
+        ],
+    }
+
+
+def _half(abstention: Figures, name: str) -> Figures | None:
+    """None where the source was not asked about the whole responses."""
+    return abstention if "withheld" in abstention else abstention.get(name)
+
+
+def retrieval_facts(*, version: EvalSetVersion, round: Round | None, source: str, k: int) -> Figures:
+    """What was served, what people say of it, and each wrong answer sorted to its cause."""
+    found = scored(runs=runs_graded(version, round), k=k)
+    wrong = wrong_answers(found, version=version, round=round, source=source)
+    return {
+        "version": str(version),
+        "source": source,
+        "round": round_facts(round),
+        "retrieval": retrieval_figures(found),
+        "wrong_answers": wrong,
+        "optional": relevance(version=version, round=round, source=source),
+    }
+
+
+def plan_facts(question: Question) -> Figures:
+    return {"question": asdict(question), **plan_of(question)}
+
+
+def sample_facts(sample: Sample, *, version: EvalSetVersion | None) -> Figures:
+    """A draw from a traffic log, and what the log did not have; `version` is None: nothing is stored."""
+    log = sample.log
+    return {
+        "evalset": version.evalset.slug if version else None,
+        "version": version.number if version else None,
+        "n": len(sample.draw.drawn),
+        "seed": sample.draw.seed,
+        "question": log.question,
+        "counts": {
+            "lines": log.lines,
+            "blank": log.blank,
+            "unreadable": log.unreadable,
+            "without_question": log.without_question,
+            "repeated": log.repeated,
+        },
+        "strata": [
+            {
+                "key": dict(zip(log.strata, one.key, strict=True)),
+                "available": one.available,
+                "drawn": one.drawn,
+            }
+            for one in sample.draw.strata
+        ],
+        "notices": lacks(sample),
+        "dry_run": version is None,
+    }

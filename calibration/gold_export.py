@@ -115,10 +115,10 @@ def export_gold(*, version: EvalSetVersion, round: Round, out: Path, choice: Cho
     return manifest
 
 
-def gold_file(*, version: EvalSetVersion, round: Round, name: str) -> IO[bytes]:
+def gold_file(*, version: EvalSetVersion, round: Round, name: str, choice: Choice = WHOLE) -> IO[bytes]:
     """One file of the export, open and gone when it is closed."""
     with TemporaryDirectory() as folder:
-        export_gold(version=version, round=round, out=Path(folder))
+        export_gold(version=version, round=round, out=Path(folder), choice=choice)
         return (Path(folder) / name).open("rb")
 
 

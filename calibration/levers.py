@@ -30,7 +30,7 @@ class Sweep:
     steps: tuple[tuple[Hashable, str], ...]  # system, value in words
 
 
-def sweeps_of(systems: Mapping[Hashable, Setting]) -> list[Sweep]:
+def sweeps_of(systems: Mapping[Any, Setting]) -> list[Sweep]:
     """Every lever that some systems differ in alone; a value that two of them share makes no step."""
     found = []
     for lever in sorted({name for setting in systems.values() for name in setting.settings}):

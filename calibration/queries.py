@@ -151,14 +151,15 @@ def worker_seen() -> bool:
 def counted_runs_of(version: EvalSetVersion) -> QuerySet[JudgeRun]:
     """The judge runs of a version, newest first, each with its counts."""
     runs = version.judge_runs.whole().select_related("judge", "rubric_version__rubric")
-    return _counted(runs.order_by("-number"))
+    return counted(runs.order_by("-number"))
 
 
 def runs_of(version: EvalSetVersion) -> list[JudgeRun]:
     return list(counted_runs_of(version))
 
 
-def _counted(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
+def counted(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
+    """Each with how many verdicts it has, and how many of them are valid or failed."""
     return runs.annotate(
         total=Count("verdicts"),
         valid=Count("verdicts", filter=Q(verdicts__state=State.VALID)),
@@ -166,10 +167,10 @@ def _counted(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
     )
 
 
-def extractions_of(version: EvalSetVersion) -> list[JudgeRun]:
+def extractions_of(version: EvalSetVersion) -> QuerySet[JudgeRun]:
     """The extractions of a version, newest first, each with its counts."""
     runs = JudgeRun.every.filter(version=version, purpose=JudgeRun.Purpose.EXTRACTION)
-    return list(_counted(runs.select_related("judge").order_by("-number")))
+    return counted(runs.select_related("judge").order_by("-number"))
 
 
 def found_in(run: JudgeRun) -> dict[str, int]:

@@ -5,8 +5,10 @@ import shlex
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotate.access import labels_of
 from annotate.models import Grader, Round
-from calibration.comparing import Side
+from calibration.comparing import Side, comparison
+from calibration.measures import Figures
 from calibration.models import Judge
 from calibration.pairing import chosen_round
 from calibration.rates import grader_names
@@ -121,6 +123,15 @@ class CompareForm(forms.Form):
         """The last two runs of this version."""
         own = [key for key, run in self.runs.items() if run.version_id == self.version.pk]
         return {"before": own[-2], "after": own[-1]} if len(own) > 1 else {}
+
+    def open_to(self, person) -> None:
+        """The labels of each version that is read are open to this person, or the comparison is not."""
+        for side in self.sides():
+            labels_of(person, side.version.evalset.slug, side.version.number)
+
+    def compared(self) -> Figures:
+        before, after = self.sides()
+        return comparison(before=before, after=after, family=self.cleaned_data["family"] or 1)
 
     def sides(self) -> tuple[Side, Side]:
         return self._side("before"), self._side("after")

@@ -172,6 +172,13 @@ def with_responses(cases: Sequence[Figures]) -> list[Figures]:
     return [case | {"response": responses[case["response"]]} for case in order]
 
 
+def with_response_names(cases: Sequence[Figures]) -> list[Figures]:
+    """The cases in their order, each with the id that its response has in the file."""
+    found = Response.objects.filter(pk__in=[case["response"] for case in cases])
+    names = dict(found.values_list("pk", "response_id"))
+    return [case | {"response": names[case["response"]]} for case in cases]
+
+
 # What people say of the passages and citations
 
 

@@ -6,10 +6,12 @@ from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from annotate.models import GoldLabel
 from calibration.checking import LIMITED
 from calibration.judges.prompts import BUILT_IN
 from calibration.leases import DEFAULT_CONCURRENCY
 from calibration.models import CalibrationReport, Judge, JudgeRun, Verdict
+from calibration.partition import PARTS
 from calibration.spending import Budget
 from evalsets.fields import Choice, Flag, Number, Text, Whole
 from evalsets.models import EvalSetVersion
@@ -172,6 +174,12 @@ class BudgetLimits(serializers.Serializer):
             tokens=given.get("budget_tokens"),
             money=None if money is None else Decimal(str(money)),
         )
+
+    @classmethod
+    def new_budget_in(cls, given: dict) -> Budget | None:
+        """Of a run that goes on: None leaves it the one that it has."""
+        budget = cls.budget_in(given)
+        return budget if any(limit is not None for limit in budget.fields.values()) else None
 
 
 class NewJudgeRun(BudgetLimits):
@@ -365,6 +373,22 @@ class CheckWhole(serializers.Serializer):
 
 class RoundQuery(serializers.Serializer):
     round = whole(help_text="Without one: the round that holds.")
+
+
+def _several(help_text: str, child: serializers.Field | None = None):
+    return serializers.ListField(
+        child=child or Text(max_length=500), required=False, max_length=100, help_text=help_text
+    )
+
+
+class GoldQuery(RoundQuery):
+    """Which records are written out whole; each name may stand several times, and none leaves nothing out."""
+
+    dimensions = _several("Of the rubric.", Text(max_length=30))
+    sources = _several("How gold came about.", Choice(GoldLabel.Source.choices))
+    strata = _several("NAME=VALUE; of each name one of the values.")
+    parts = _several("Of the calibration design.", Choice([(part, part) for part in PARTS]))
+    notes = Flag(required=False, help_text="With what graders noted: free text that may name people.")
 
 
 class ExportQuery(serializers.Serializer):

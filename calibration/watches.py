@@ -25,6 +25,7 @@ from evalsets.models import EvalSet, EvalSetVersion
 from evalsets.services import Imported, check_evalset, freeze_runs, freeze_version, store_evalset
 
 BASELINE = Judge.Kind.PHRASES.value
+EARLIEST = Date(2000, 1, 1)  # a series has a place for every day from the first to the last
 FAR_AHEAD_DAYS = 1  # of the server's date: a day that has not been cannot have been recorded
 
 
@@ -76,11 +77,24 @@ def import_batch(
 
     Raises ImportRefused with every problem of the file; nothing of it is then stored.
     """
+    check_batch(watch=watch, stream=stream, filename=filename, date=date)
+    return store_batch(watch=watch, stream=stream, filename=filename, date=date, person=person)
+
+
+def check_batch(*, watch: Watch, stream: BinaryIO, filename: str, date: Date) -> None:
+    """The first half of `import_batch`: the whole file is read, unless it is the day's batch already."""
     _refuse_date(date)
+    if not _stored(watch, date, _digest(stream)):
+        check_evalset(stream=stream, filename=filename, name=watch.material.name)
+
+
+def store_batch(
+    *, watch: Watch, stream: BinaryIO, filename: str, date: Date, person=None
+) -> tuple[WatchBatch, Imported | None]:
+    """The second half: what the file says is checked again while it is written."""
     digest = _digest(stream)
     if found := _stored(watch, date, digest):
         return found, None
-    check_evalset(stream=stream, filename=filename, name=watch.material.name)
     try:
         with transaction.atomic():
             imported = store_evalset(stream=stream, filename=filename, name=watch.material.slug)
@@ -102,6 +116,9 @@ def import_batch(
 def _refuse_date(date: Date) -> None:
     if (date - timezone.now().date()).days > FAR_AHEAD_DAYS:
         raise ImportRefused([Problem(None, "date", _("this day has not been yet"), date.isoformat())])
+    if date < EARLIEST:
+        message = _("a day from {year} on is expected").format(year=EARLIEST.year)
+        raise ImportRefused([Problem(None, "date", message, date.isoformat())])
 
 
 def _digest(stream: BinaryIO) -> str:
@@ -143,6 +160,13 @@ def judge_batch(*, batch: WatchBatch) -> list[WatchJudging]:
                 made.append(_ask(batch, watch.judge, dimension))
     WatchBatch.objects.filter(pk=batch.pk).update(checked_at=None)
     return made
+
+
+def judge_batches(*, watch: Watch) -> tuple[int, int]:
+    """The days for which the judge was not trusted, or failed to start, once more: asked, and not asked."""
+    made = [judging for batch in watch.batches.all() for judging in judge_batch(batch=batch)]
+    asked = sum(judging.judge_run_id is not None for judging in made)
+    return asked, len(made) - asked
 
 
 def _ask(batch: WatchBatch, judge: Judge, dimension: str, *, is_baseline: bool = False) -> WatchJudging:

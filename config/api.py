@@ -16,8 +16,12 @@ import annotate.services
 import calibration.services
 import evalsets.services
 from annotate.access import ClosedWhileGrading
+from calibration.design import BadDesign
 from calibration.gold_export import NotExportable
 from calibration.reports import NotReportable
+from calibration.summaries import NotSummable
+from calibration.thresholds import BadThresholds
+from calibration.watches import WatchRefused
 from evalsets.api.base import ApiView
 from evalsets.api.problems import CONTENT_TYPE, Refusal, document, field_errors
 from evalsets.importing import ImportRefused
@@ -29,6 +33,10 @@ REFUSED = (
     evalsets.services.NotYet,
     NotExportable,
     NotReportable,
+    NotSummable,
+    BadDesign,
+    BadThresholds,
+    WatchRefused,
 )
 
 
@@ -109,6 +117,7 @@ class Start(ApiView):
         names = {
             "evalsets": "evalsets_api:evalsets",
             "imports": "calibration_api:imports",
+            "samples": "calibration_api:samples",
             "schema": "api_schema",
         }
         return Response({name: request.build_absolute_uri(reverse(to)) for name, to in names.items()})

@@ -1,6 +1,7 @@
 """Fields that take a value for what it is: in JSON a number is no text, and no text is a number."""
 
 import re
+from datetime import date
 from typing import Any, cast
 
 from django.utils.translation import gettext_lazy as _
@@ -8,6 +9,7 @@ from rest_framework import serializers
 from rest_framework.utils import html
 
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,3})?")
 
 
@@ -49,6 +51,17 @@ class Number(serializers.FloatField):
         if not isinstance(data, int | float) or isinstance(data, bool):
             self.fail("invalid")
         return float(data)
+
+
+class Day(serializers.DateField):
+    """As in 2026-03-14, and in no other way."""
+
+    default_error_messages = {"invalid": _("A day as in 2026-03-14 is expected.")}
+
+    def to_internal_value(self, value: Any) -> date:
+        if not (isinstance(value, str) and _DAY.fullmatch(value)):
+            self.fail("invalid")
+        return super().to_internal_value(value)
 
 
 class Flag(serializers.BooleanField):

@@ -49,14 +49,19 @@ def _told(value: Any) -> Any:
     return value
 
 
-def answer_once(*, person: Any, key: str, fingerprint: str, act: Callable[[], Answer]) -> Answer:
-    """What `act` answers, or what it answered when the key came first.
+def answer_once(
+    *, person: Any, key: str, fingerprint: str, prepare: Callable[[], Callable[[], Answer]]
+) -> Answer:
+    """What an act answers, or what it answered when the key came first.
 
-    The answer is stored in the transaction of the act: there is never one without the other. A request with
-    the same key that comes meanwhile waits for it. What is refused leaves no answer, and may be tried again.
+    `prepare` reads and checks what was sent, and gives the act. It runs before the transaction: others may
+    write while a large file is read. The answer is stored in the transaction of the act: there is never one
+    without the other. A request with the same key that comes meanwhile waits for it. What is refused leaves
+    no answer, and may be tried again.
     """
     if kept := KeptAnswer.objects.filter(person=person, key=key).first():
         return _again(kept, fingerprint)
+    act = prepare()
     try:
         with transaction.atomic():
             kept = KeptAnswer.objects.create(person=person, key=key, fingerprint=fingerprint)

@@ -14,6 +14,7 @@ from annotate.disagreements import DisagreementQueue, Wanted
 from annotate.forms import OpenRoundForm
 from annotate.models import Adjudication, Round
 from annotate.progress import left_out_of, progress_of_round, progress_per_grader
+from annotate.rubric_queries import warm_up_result
 from evalsets.access import version_of
 from evalsets.api.base import ApiView, ListView, Scope, once
 from evalsets.api.paging import NumberedPages
@@ -93,6 +94,19 @@ class CloseRound(MoveRound):
     """Labels in it are final."""
 
     move = staticmethod(services.close_round)
+
+
+class WarmUpResults(ApiView):
+    """What each grader said of the known cases, before the round counted."""
+
+    tag, reads = TAG, Scope.ROUNDS
+    answers = {"GET": serializers.WarmUpResults}
+
+    def get(self, request, slug, number, round_number):
+        round = round_in(labels_of(request.user, slug, number), round_number)
+        if round.kind == Round.Kind.IMPORTED:
+            raise Http404
+        return Response(serializers.WarmUpResults(warm_up_result(round)).data)
 
 
 # Disagreements

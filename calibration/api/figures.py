@@ -36,6 +36,25 @@ def round_asked_for(version, number):
     return round
 
 
+def people_asked_for(version, asked):
+    """The round, and who speaks in it: gold, or one of its graders."""
+    round, source = round_asked_for(version, asked.get("round")), asked.get("source", "gold")
+    kind, _colon, name = source.partition(":")
+    if source != "gold" and not (kind == "grader" and name in grader_names(round)):
+        raise Http404
+    return round, source
+
+
+def rates_asked_for(version, asked, *, unit):
+    """By gold, a grader or a judge: the figures, or what stands in their place."""
+    kind, _colon, name = asked.get("source", "gold").partition(":")
+    if kind == "judge":
+        judge = get_object_or_404(Judge, evalset=version.evalset, name=name)
+        return rates_by_judge(judge=judge, version=version, unit=unit)
+    round, source = people_asked_for(version, asked)
+    return rates_by_people(version=version, round=round, source=source, unit=unit)
+
+
 class Agreement(ApiView):
     """How far the graders agree with each other, as the command `agreement` prints it."""
 
@@ -144,15 +163,7 @@ class Rates(ApiView):
     def get(self, request, slug, number):
         version = labels_of(request.user, slug, number)
         unit = self.asked.get("unit", version.primary_unit)
-        source = self.asked.get("source", "gold")
-        kind, _colon, name = source.partition(":")
-        if kind == "judge":
-            judge = get_object_or_404(Judge, evalset=version.evalset, name=name)
-            return Response(rates_by_judge(judge=judge, version=version, unit=unit))
-        round = round_asked_for(version, self.asked.get("round"))
-        if source != "gold" and not (kind == "grader" and name in grader_names(round)):
-            raise Http404
-        return Response(rates_by_people(version=version, round=round, source=source, unit=unit))
+        return Response(rates_asked_for(version, self.asked, unit=unit))
 
 
 class Methods(ListView):

@@ -1,23 +1,38 @@
-"""Files in: eval sets, versions, responses. Files out: the native file again."""
+"""Files in: eval sets, versions, responses, labels, and draws from a traffic log.
+
+Each is read and checked to its end before anything is written (see `once_after`).
+"""
 
 from django.urls import reverse
 from rest_framework.response import Response
 
-from calibration import exchange
+from annotate import services
+from annotate.access import labels_of
+from annotate.api.behind import BehindTheDoor
+from calibration import exchange, file_serializers
+from calibration.facts import sample_facts
 from evalsets import serializers
 from evalsets.access import LEAD, evalset_of, version_of
 from evalsets.api import views as evalsets
-from evalsets.api.base import ApiView, ListView, Scope, once
+from evalsets.api.base import ApiView, ListView, Scope, once_after
 from evalsets.api.bodies import FILE_PARSERS, FormWithFile
+from evalsets.traffic import draw_sample, store_sample
 
 TAG = "files"
 
 
-def _given_file(view, request, form) -> dict:
+def given_file(view, request, form) -> dict:
     """File and choices: of the form, and of the query with a bare file."""
     given = view.body(request, form)
     file = given.pop("file")
     return given | view.asked | {"stream": file.file, "filename": file.name}
+
+
+def checked_evalset(given: dict, *, name: str) -> dict:
+    """What to store, once it has been read to its end."""
+    source = {key: given[key] for key in ("stream", "filename", "with_labels")}
+    exchange.check_evalset(**source, name=name)
+    return {"given": given | {"name": name}}
 
 
 class Imports(ApiView):
@@ -28,10 +43,13 @@ class Imports(ApiView):
     takes = {"POST": serializers.NamedFileToImport}
     answers = {"POST": {201: serializers.ImportedFile}}
 
-    @once
-    def post(self, request):
-        given = _given_file(self, request, serializers.NamedFileToImport)
-        told = exchange.import_evalset(**given, person=request.user)
+    def read(self, request):
+        given = given_file(self, request, serializers.NamedFileToImport)
+        return checked_evalset(given, name=given.pop("name"))
+
+    @once_after(read)
+    def post(self, request, given):
+        told = exchange.store_evalset(**given, person=request.user)
         where = reverse("evalsets_api:version", args=[told["evalset"], told["version"]])
         return Response(told, status=201, headers={"Location": where})
 
@@ -45,11 +63,13 @@ class Versions(evalsets.Versions):
     takes = {"POST": serializers.FileToImport}
     answers = {"POST": {201: serializers.ImportedFile}}
 
-    @once
-    def post(self, request, slug):
+    def read(self, request, slug):
         evalset = evalset_of(request.user, slug, LEAD)
-        given = _given_file(self, request, serializers.FileToImport)
-        told = exchange.import_evalset(**given, name=evalset.slug, person=request.user)
+        return checked_evalset(given_file(self, request, serializers.FileToImport), name=evalset.slug)
+
+    @once_after(read)
+    def post(self, request, slug, given):
+        told = exchange.store_evalset(**given, person=request.user)
         where = reverse("evalsets_api:version", args=[slug, told["version"]])
         return Response(told, status=201, headers={"Location": where})
 
@@ -68,10 +88,62 @@ class Runs(ListView):
         version = version_of(self.request.user, self.kwargs["slug"], self.kwargs["number"])
         return version.runs.filter(**self.asked).select_related("system")
 
-    @once
-    def post(self, request, slug, number):
+    def read(self, request, slug, number):
         version = version_of(request.user, slug, number)
-        given = _given_file(self, request, serializers.FileToImport)
-        told = exchange.import_responses(**given, version=version)
+        given = given_file(self, request, serializers.FileToImport) | {"version": version}
+        source = {key: given[key] for key in ("stream", "filename", "version", "with_labels")}
+        exchange.check_responses(**source)
+        return {"given": given}
+
+    @once_after(read)
+    def post(self, request, slug, number, given):
+        told = exchange.store_responses(**given)
         where = reverse("evalsets_api:run", args=[slug, number, told["run"]])
         return Response(told, status=201, headers={"Location": where})
+
+
+class Labels(BehindTheDoor):
+    """Labels of a file for responses that are there: item or response, claim, grader and label in each line.
+
+    A refusal may name a label that is there from an earlier import.
+    """
+
+    tag, writes = TAG, Scope.IMPORT
+    parser_classes = FILE_PARSERS
+    asks = {"POST": file_serializers.LabelFileQuery}
+    takes = {"POST": file_serializers.LabelFile}
+    answers = {"POST": {201: file_serializers.ImportedLabels}}
+
+    def read(self, request, slug, number):
+        version = labels_of(request.user, slug, number)
+        given = given_file(self, request, file_serializers.LabelFile) | {"version": version}
+        exchange.check_labels(**{key: value for key, value in given.items() if key != "dry_run"})
+        return {"given": given}
+
+    @once_after(read)
+    def post(self, request, slug, number, given):
+        return Response(exchange.store_labels(**given), status=201)
+
+
+class Samples(ApiView):
+    """A seeded, balanced draw from a traffic log, as a draft version. With `dry_run` it is only shown."""
+
+    tag, writes = TAG, Scope.IMPORT
+    parser_classes = [FormWithFile]
+    takes = {"POST": file_serializers.LogToSample}
+    answers = {"POST": {200: file_serializers.DrawnSample, 201: file_serializers.DrawnSample}}
+
+    def read(self, request):
+        given = given_file(self, request, file_serializers.LogToSample)
+        given.setdefault("seed", services.new_seed())
+        stored = {"name": given.pop("name"), "dry_run": given.pop("dry_run")}
+        return stored | {"sample": draw_sample(**given)}
+
+    @once_after(read)
+    def post(self, request, name, dry_run, sample):
+        if dry_run:
+            return Response(sample_facts(sample, version=None))
+        drawn = {"content": sample.content, "source_name": sample.source_name}
+        version = store_sample(**drawn, name=name, person=request.user)
+        where = reverse("evalsets_api:version", args=[version.evalset.slug, version.number])
+        return Response(sample_facts(sample, version=version), status=201, headers={"Location": where})

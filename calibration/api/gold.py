@@ -8,8 +8,10 @@ from annotate.access import labels_of
 from calibration import goldfile, serializers
 from calibration.api.figures import round_asked_for
 from calibration.gold_export import gold_file, gold_overview, zipped_gold
+from calibration.scope import GoldForm
 from calibration.views.exchange import native_file
 from evalsets.api.base import ApiView, Scope
+from evalsets.api.problems import Refusal
 
 TAG = "gold"
 ZIP = "gold.zip"
@@ -51,13 +53,13 @@ class Gold(ApiView):
 class GoldFile(ApiView):
     """A file of the export: manifest.json, gold.jsonl, gold.csv, gold.parquet, unresolved.jsonl, README.md.
 
-    Or gold.zip, which has them all. Files of one state of the labels belong together: the manifest names the
-    hash of each.
+    Or gold.zip, which has them all. Files of one state of the labels and one choice belong together: the
+    manifest names the hash of each. A choice moves no figure: what it leaves out stands in unresolved.jsonl.
     """
 
     tag, reads = TAG, Scope.GOLD
     content_negotiation_class = Whatever
-    asks = {"GET": serializers.RoundQuery}
+    asks = {"GET": serializers.GoldQuery}
     answers = {
         "GET": {
             (200, "application/json"): {"type": "object", "additionalProperties": True},
@@ -70,7 +72,10 @@ class GoldFile(ApiView):
         round = round_asked_for(version, self.asked.get("round"))
         if round is None or file not in TYPES:
             raise Http404
-        scope = {"version": version, "round": round}
+        form = GoldForm(request.query_params, version=version, round=round)
+        if not form.is_valid():
+            raise Refusal.of_form(form)
+        scope = {"version": version, "round": round, "choice": form.choice}
         opened = zipped_gold(**scope) if file == ZIP else gold_file(**scope, name=file)
         name = file
         if file.startswith("gold."):

@@ -117,9 +117,8 @@ class ResumeRun(BehindTheDoor):
     def post(self, request, slug, number, run):
         found = judge_run_of(request.user, slug, number, run)
         given = self.body(request, serializers.Resuming)
-        budget = serializers.Resuming.budget_in(given)
-        named = any(limit is not None for limit in budget.fields.values())
-        resume_run(run=found, retry_failed=given["retry_failed"], budget=budget if named else None)
+        budget = serializers.Resuming.new_budget_in(given)
+        resume_run(run=found, retry_failed=given["retry_failed"], budget=budget)
         found.refresh_from_db()
         return Response(judge_run_facts(found))
 

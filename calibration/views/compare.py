@@ -5,7 +5,7 @@ from django.views.decorators.http import require_safe
 
 from annotate.access import labels_of
 from calibration import figures
-from calibration.comparing import comparison, release_note
+from calibration.comparing import release_note
 from calibration.rates_scope import CompareForm
 
 KINDS = ("svg", "png", "csv")
@@ -17,8 +17,8 @@ def compare(request, slug, number):
     form = CompareForm(request.GET or None, version=version)
     context = {"version": version, "form": form, "kinds": KINDS}
     if form.is_valid():
-        _open(request, form)
-        found = _compared(form)
+        form.open_to(request.user)
+        found = form.compared()
         context |= {
             "found": found,
             "command": form.command(),
@@ -28,17 +28,6 @@ def compare(request, slug, number):
         }
     status = 400 if form.is_bound and form.errors else 200
     return render(request, "calibration/compare.html", context, status=status)
-
-
-def _open(request, form) -> None:
-    """The labels of each version that is read are open to this person, or the page is not."""
-    for side in form.sides():
-        labels_of(request.user, side.version.evalset.slug, side.version.number)
-
-
-def _compared(form):
-    before, after = form.sides()
-    return comparison(before=before, after=after, family=form.cleaned_data["family"] or 1)
 
 
 def _drawn(rate) -> dict:
@@ -53,8 +42,8 @@ def compare_chart(request, slug, number, picture, kind):
     form = CompareForm(request.GET, version=version)
     if not form.is_valid():
         raise Http404
-    _open(request, form)
-    rates = {rate["name"]: rate for rate in _compared(form).get("rates", ()) if rate["curve"]}
+    form.open_to(request.user)
+    rates = {rate["name"]: rate for rate in form.compared().get("rates", ()) if rate["curve"]}
     if picture not in rates:
         raise Http404
     content, mime = figures.as_file(

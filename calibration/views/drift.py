@@ -10,11 +10,13 @@ from django.views.decorators.http import require_POST, require_safe
 from calibration import drift_figures, figures
 from calibration.drift import (
     FRESH_LEAST,
-    charts_of,
+    ShownChart,
+    charts_shown,
     findings_about,
     fresh_rounds_of,
     latest_report_of,
-    runs_of,
+    latest_reports_of,
+    sentinel_runs_of,
 )
 from calibration.drift_forms import SentinelForm
 from calibration.models import CalibrationReport, JudgeRun, SentinelPlan
@@ -40,14 +42,14 @@ def drift(request, slug, number, run):
 
 def _shown(version, judge_run) -> dict[str, Any]:
     plan = active_plan(judge_run)
-    reports = [report for name in judge_run.dimensions if (report := latest_report_of(judge_run, name))]
+    reports = latest_reports_of(judge_run)
     return {
         "version": version,
         "run": judge_run,
         "plan": plan,
         "standings": [standing_of(report) for report in reports],
         "charts": [chart for report in reports for chart in _charts(report, plan)] if plan else [],
-        "sentinels": JudgeRun.objects.filter(sentinel_plan__judge_run=judge_run).order_by("-number"),
+        "sentinels": sentinel_runs_of(judge_run),
         "findings": findings_about(judge_run),
         "fresh": [entry for report in reports for entry in fresh_rounds_of(report)],
         "least": FRESH_LEAST,
@@ -72,15 +74,14 @@ class Chart:
 
 
 def _charts(report: CalibrationReport, plan: SentinelPlan) -> list[Chart]:
-    """Those of the plan's dimensions; before the first sentinel run there is nothing to see."""
-    runs = runs_of(plan)
-    if not runs or report.dimension not in runs[0].dimensions:
-        return []
-    names = [_name_of(run) for run in (plan.judge_run, *runs)]
     return [
-        Chart(report.dimension, name, points[0].share.label, drift_figures.rows_of(names, points))
-        for name, points in charts_of(report, plan).items()
+        Chart(one.dimension, one.name, one.points[0].share.label, _rows(one))
+        for one in charts_shown(report, plan)
     ]
+
+
+def _rows(chart: ShownChart) -> drift_figures.Rows:
+    return drift_figures.rows_of([_name_of(run) for run in chart.runs], chart.points)
 
 
 def _name_of(run: JudgeRun) -> str:

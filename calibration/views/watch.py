@@ -16,7 +16,7 @@ from calibration.watches import (
     add_mark,
     dates_without_batch,
     import_batch,
-    judge_batch,
+    judge_batches,
     open_watch,
     remove_mark,
 )
@@ -126,14 +126,12 @@ def told_of_batch(batch, imported):
 
 @require_POST
 def judge_again(request, slug, number, watch):
-    """Batches for which the judge was not trusted, or failed to start, once more."""
     found = watch_of(request, slug, number, watch)
-    made = [judging for batch in found.batches.all() for judging in judge_batch(batch=batch)]
-    asked = sum(judging.judge_run_id is not None for judging in made)
+    asked, not_asked = judge_batches(watch=found)
     messages.info(
         request,
         _("{asked} batches are put to the judge; for {not_asked} it is not trusted.").format(
-            asked=asked, not_asked=len(made) - asked
+            asked=asked, not_asked=not_asked
         ),
     )
     return redirect("calibration:watch", slug, number, watch)

@@ -2,7 +2,8 @@
 
 import json
 from abc import ABC, abstractmethod
-from functools import wraps
+from collections.abc import Callable
+from functools import partial, wraps
 from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
@@ -115,34 +116,53 @@ class ListView(ApiView, ABC):
         return self.get_paginated_response(self.row(page, many=True).data)
 
 
-def once(handler):
-    """The handler of a write; with the header Idempotency-Key it acts once."""
+def once_after(read: Callable[..., dict[str, Any]]):
+    """The handler of a write; with the header Idempotency-Key it acts once.
 
-    @wraps(handler)
-    def answer(self, request, *args, **kwargs):
-        key = request.headers.get("Idempotency-Key")
-        if key is None:
-            return handler(self, request, *args, **kwargs)
-        if not (0 < len(key) <= 255 and key.isascii() and key.isprintable()):
-            raise serializers.ValidationError(
-                {"Idempotency-Key": [_("1 to 255 printable ASCII characters.")]}
-            )
+    `read` reads and checks what was sent, before the transaction of the write; the handler is called with the
+    names that it gives.
+    """
 
-        def act() -> Answer:
-            made = handler(self, request, *args, **kwargs)
-            body = json.dumps(made.data, cls=JSONEncoder, ensure_ascii=False, allow_nan=False)
-            return Answer(made.status_code, body, made.get("Location", ""))
+    def decorated(handler):
+        @wraps(handler)
+        def answer(self, request, *args, **kwargs):
+            def prepare():
+                return partial(handler, self, request, *args, **kwargs, **read(self, request, **kwargs))
 
-        mark = fingerprint(request.method, request.get_full_path(), request.data)
-        try:
-            given = answer_once(person=request.user, key=key, fingerprint=mark, act=act)
-        except OtherRequest as error:
-            words = _("This Idempotency-Key came before, with another request.")
-            raise Refusal(422, "idempotency-key-reused", words) from error
-        headers = {"Idempotency-Replayed": "true"} if given.repeated else {}
-        if given.location:
-            headers["Location"] = given.location
-        told = json.loads(given.body)
-        return Response(self.again(told) if given.repeated else told, status=given.status, headers=headers)
+            key = request.headers.get("Idempotency-Key")
+            return prepare()() if key is None else _answered_once(self, request, key, prepare)
 
-    return answer
+        return answer
+
+    return decorated
+
+
+def _answered_once(view: ApiView, request, key: str, prepare: Callable[[], Callable[[], Response]]):
+    if not (0 < len(key) <= 255 and key.isascii() and key.isprintable()):
+        raise serializers.ValidationError({"Idempotency-Key": [_("1 to 255 printable ASCII characters.")]})
+    mark = fingerprint(request.method, request.get_full_path(), request.data)
+    try:
+        given = answer_once(
+            person=request.user, key=key, fingerprint=mark, prepare=lambda: partial(_acted, prepare())
+        )
+    except OtherRequest as error:
+        words = _("This Idempotency-Key came before, with another request.")
+        raise Refusal(422, "idempotency-key-reused", words) from error
+    headers = {"Idempotency-Replayed": "true"} if given.repeated else {}
+    if given.location:
+        headers["Location"] = given.location
+    told = json.loads(given.body)
+    return Response(view.again(told) if given.repeated else told, status=given.status, headers=headers)
+
+
+def _acted(act: Callable[[], Response]) -> Answer:
+    made = act()
+    body = json.dumps(made.data, cls=JSONEncoder, ensure_ascii=False, allow_nan=False)
+    return Answer(made.status_code, body, made.get("Location", ""))
+
+
+def _nothing(_view, _request, **_place) -> dict[str, Any]:
+    return {}
+
+
+once = once_after(_nothing)

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from calibration.comparing import comparison, release_note
+from calibration.comparing import release_note
 from calibration.management.reporting import ReportingCommand, version_named
 from calibration.rates_scope import COMPARED_BY, CompareForm
 
@@ -26,8 +26,7 @@ class Command(ReportingCommand):
             raise CommandError(
                 " ".join(f"--{name}: {' '.join(errors)}" for name, errors in form.errors.items())
             )
-        before, after = form.sides()
-        return comparison(before=before, after=after, family=form.cleaned_data["family"] or 1)
+        return form.compared()
 
     def sentences(self, result: dict[str, Any]) -> list[str]:
         if "refused" in result:

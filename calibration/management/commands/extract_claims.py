@@ -1,14 +1,7 @@
 from django.core.management.base import CommandError
 
-from calibration.extraction_runs import (
-    MOST_TOKENS,
-    estimate_extraction,
-    refuse_extraction,
-    resume_extraction,
-    scope_of,
-    start_extraction,
-)
-from calibration.facts import estimate_facts, run_facts
+from calibration.extraction_runs import MOST_TOKENS, resume_extraction, start_extraction
+from calibration.facts import dry_extraction_facts, extraction_facts
 from calibration.management.reporting import judge_of, version_named
 from calibration.management.running import (
     RunningCommand,
@@ -19,7 +12,6 @@ from calibration.management.running import (
     system_runs_of,
 )
 from calibration.models import JudgeRun
-from calibration.queries import found_in, progress_of
 from calibration.services import Refused
 from evalsets.models import State
 
@@ -47,9 +39,7 @@ class Command(RunningCommand):
         if options["wait"]:
             self.wait(run)
         run.refresh_from_db()
-        found = found_in(run)
-        responses = {"with_claims": found.get("claims", 0), "without": found.get("no_claims", 0)}
-        return {**run_facts(run, progress_of(run)), "responses": responses}
+        return extraction_facts(run)
 
     def sentences(self, result):
         if result.get("dry_run"):
@@ -92,29 +82,9 @@ def _started(version, options):
 
 
 def _dry(version, options):
-    asked = _asked(version, options)
-    responses = refuse_extraction(**asked)
-    scope = scope_of(asked["system_runs"])
-    found = estimate_extraction(
-        judge=asked["judge"],
-        responses=responses,
-        max_tokens=options["answer_tokens"],
-        use_cache=not options["no_cache"],
+    return dry_extraction_facts(
+        **_asked(version, options), max_tokens=options["answer_tokens"], use_cache=not options["no_cache"]
     )
-    return {
-        "dry_run": True,
-        "judge": asked["judge"].name,
-        "targets": found.targets,
-        "responses": {
-            "without_claims": len(scope.without_claims),
-            "looked_at_and_none": len(scope.found_none),
-            "extracted": len(scope.extracted),
-            "came_with_claims": scope.with_claims,
-            "labelled": scope.labelled,
-            "empty": scope.empty,
-        },
-        **estimate_facts(found),
-    }
 
 
 def _resumed(version, options):

@@ -7,6 +7,7 @@ from calibration.management.exchanging import ExchangeCommand, opened
 from calibration.management.reporting import judge_of, version_named
 from calibration.models import Watch
 from calibration.queries import worker_seen
+from calibration.watch_facts import judging_facts
 from calibration.watch_series import series_of
 from calibration.watches import WatchRefused, check_watches, import_batch, judge_here, open_watch
 
@@ -42,7 +43,9 @@ class Command(ExchangeCommand):
             "counts": imported.counts if imported else {},
             "notices": imported.notices if imported else [],
             "content_hash": batch.material.content_hash,
-            "judged": [_judged(judging) for judging in batch.judgings.select_related("judge", "judge_run")],
+            "judged": [
+                judging_facts(judging) for judging in batch.judgings.select_related("judge", "judge_run")
+            ],
             "steps": [
                 {"series": one.name, **one.step.as_dict(), "sentence": one.step.explain()}
                 for one in series_of(found)
@@ -81,15 +84,3 @@ def _day(text: str) -> Date:
         return Date.fromisoformat(text)
     except ValueError as error:
         raise CommandError(f"--date {text!r} is not a day like 2026-03-14.") from error
-
-
-def _judged(judging) -> dict:
-    run = judging.judge_run
-    return {
-        "judge": judging.judge.name,
-        "dimension": judging.dimension,
-        "gate": judging.gate_state,
-        "run": run.number if run else None,
-        "run_state": run.state if run else None,
-        "reason": judging.reason,
-    }

@@ -2,12 +2,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from calibration.extraction import runs_graded
-from calibration.facts import round_facts
+from calibration.facts import retrieval_facts
 from calibration.management.reporting import ReportingCommand, round_of, version_named
 from calibration.rates import grader_names
-from calibration.retrieving import DEPTH, relevance, retrieval_figures, scored, wrong_answers
-from evalsets.models import Response
+from calibration.retrieving import DEPTH, with_response_names
 
 
 class Command(ReportingCommand):
@@ -27,22 +25,9 @@ class Command(ReportingCommand):
             raise CommandError(f"--source must be one of {', '.join(known)}, got {source!r}.")
         if k < 1:
             raise CommandError(f"--k must be at least 1, got {k}.")
-        found = scored(runs=runs_graded(version, round), k=k)
-        wrong = wrong_answers(found, version=version, round=round, source=source)
-        names = dict(
-            Response.objects.filter(pk__in=[case["response"] for case in wrong["cases"]]).values_list(
-                "pk", "response_id"
-            )
-        )
-        wrong["cases"] = [case | {"response": names[case["response"]]} for case in wrong["cases"]]
-        return {
-            "version": str(version),
-            "source": source,
-            "round": round_facts(round),
-            "retrieval": retrieval_figures(found),
-            "wrong_answers": wrong,
-            "optional": relevance(version=version, round=round, source=source),
-        }
+        facts = retrieval_facts(version=version, round=round, source=source, k=k)
+        facts["wrong_answers"]["cases"] = with_response_names(facts["wrong_answers"]["cases"])
+        return facts
 
     def sentences(self, result: dict[str, Any]) -> list[str]:
         retrieval, wrong = result["retrieval"], result["wrong_answers"]

@@ -1,7 +1,8 @@
 from pathlib import Path
 
+from calibration.facts import sample_facts
 from calibration.management.exchanging import ExchangeCommand, opened
-from evalsets.traffic import draw_sample, lacks, store_sample
+from evalsets.traffic import draw_sample, store_sample
 
 
 class Command(ExchangeCommand):
@@ -32,29 +33,5 @@ class Command(ExchangeCommand):
         version = None
         if not dry_run:
             version = store_sample(content=sample.content, source_name=sample.source_name, name=name)
-        log = sample.log
-        return {
-            "evalset": version.evalset.slug if version else None,
-            "version": version.number if version else None,
-            "state": str(version) if version else "would be drawn",
-            "n": len(sample.draw.drawn),
-            "seed": seed,
-            "question": log.question,
-            "counts": {
-                "lines": log.lines,
-                "blank": log.blank,
-                "unreadable": log.unreadable,
-                "without_question": log.without_question,
-                "repeated": log.repeated,
-            },
-            "strata": [
-                {
-                    "key": dict(zip(log.strata, one.key, strict=True)),
-                    "available": one.available,
-                    "drawn": one.drawn,
-                }
-                for one in sample.draw.strata
-            ],
-            "notices": lacks(sample),
-            "dry_run": dry_run,
-        }
+        state = str(version) if version else "would be drawn"
+        return sample_facts(sample, version=version) | {"state": state}

@@ -4,7 +4,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from calibration.management.reporting import ReportingCommand
 from calibration.models import Watch
-from calibration.watch_series import asked_of, series_of
+from calibration.watch_facts import series_facts
 
 
 class Command(ReportingCommand):
@@ -19,19 +19,7 @@ class Command(ReportingCommand):
         if watch is None:
             names = ", ".join(Watch.objects.values_list("name", flat=True)) or "none"
             raise CommandError(f"There is no watch {options['watch']!r}. There are: {names}.")
-        asked = asked_of(watch)
-        return {
-            "watch": watch.name,
-            "version": str(watch.version),
-            "minimum": watch.minimum,
-            "marks": [{"date": mark.date.isoformat(), "text": mark.text} for mark in watch.marks.all()],
-            "series": [series.as_dict() for series in series_of(watch, asked)],
-            "withheld": [
-                {"judge": one.judge.name, "dimension": one.dimension, "state": one.now.state}
-                for one in asked
-                if one.withheld
-            ],
-        }
+        return series_facts(watch)
 
     def sentences(self, result: dict[str, Any]) -> list[str]:
         words = [series["step"]["sentence"] for series in result["series"]]

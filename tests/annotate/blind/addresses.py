@@ -38,6 +38,7 @@ def values(world) -> dict:
         "summary": 1,
         "watch": "production",
         "mark": 1,
+        "day": "2026-03-01",
         "judge": 1,
         "alert": 1,
         "extraction": 1,
