@@ -85,6 +85,8 @@ class Terminal:
         self.code: int | None = None
         self.pid, self.side = pty.fork()
         if self.pid == 0:
+            # A test run in the background ignores it; what it starts would then never hear of Ctrl-C.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             command = str(checkout.folder / "run")
             os.execve(command, [command], checkout.environment(**variables))
         threading.Thread(target=self._read, daemon=True).start()
