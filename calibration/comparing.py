@@ -16,12 +16,16 @@ from annotate.models import Round
 from calibration import stats
 from calibration.extraction import runs_graded
 from calibration.judge_figures import standings_of
-from calibration.measures import Figures, question_classes, verdict_words
+from calibration.measures import Figures, question_classes, repeats_behind, verdict_words
 from calibration.models import Judge, JudgeRun
 from calibration.optional import Said, of_runs
 from calibration.pairing import run_names, table_of, targets_of
 from calibration.rates import said_by_judge, said_by_people
 from calibration.reports import Standing, gates_behind
+from calibration.stats.arrays import encode_clusters
+from calibration.stats.intervals import share_of_runs
+from calibration.stats.repeated import UnitMeans
+from calibration.stats.results import whole_or_float
 from calibration.table import Column, Ints, Mask, Targets
 from calibration.withholding import open_systems
 from evalsets.labels import GROUNDING, LABELS
@@ -140,6 +144,7 @@ def _by_judge(before: Side, after: Side, family: int) -> Figures:
     said: dict[int, dict[str, tuple[Targets, Column]]] = {before.run.pk: {}, after.run.pk: {}}
     youden: dict[str, float] = {}
     refused, withheld, errors = [], {}, {}
+    repeats: Figures = {}
     standings = standings_of(judge=judge, version=version)
     for dimension in LABELS:
         found = standings.get(dimension)
@@ -159,7 +164,11 @@ def _by_judge(before: Side, after: Side, family: int) -> Figures:
         youden[dimension] = found.report.payload["agreement"]["judge_vs_gold"]["youden"]["value"]
         for run in (before.run, after.run):
             said[run.pk][dimension] = said_by_judge(judge_run=judge_run, dimension=dimension, runs=[run])
+        columns = [of_run[dimension][1] for of_run in said.values()]
+        repeats |= repeats_behind(dimension, *columns).get("repeats", {})
     facts: Figures = {"judge": judge.name, "withheld": withheld}
+    if repeats:
+        facts["repeats"] = repeats
     if refused:
         return facts | {"refused": refused}
     if not youden:
@@ -217,17 +226,28 @@ def _errors(judge_run: JudgeRun, round: Round, dimension: str, runs: Iterable[Sy
 
 @dataclass(frozen=True)
 class _Rows:
-    """Of one system: numerator and denominator of each response, its item, and what has no label."""
+    """Of one system: what each claim or response adds, its item, and which should have a label each time."""
 
-    bad: Any
-    den: Any
-    items: Any
-    missing: int
+    units: UnitMeans
+    items: Ints
+    owed: Mask
+    of_responses: bool = False
 
+    @property
+    def missing(self) -> int:
+        return int((self.owed & (self.units.times == 0)).sum())
 
-def _of_counted(hit: Mask, counted: Mask, items: Ints, missing: int) -> _Rows:
-    """One row for each response that counts: where each item has one, the exact paired test applies."""
-    return _Rows(hit[counted].astype(float), np.ones(int(counted.sum())), items[counted], missing)
+    @property
+    def failed(self) -> float:
+        """The same with the part of their labels that others lack, where they were asked repeatedly."""
+        return whole_or_float(float((1 - self.units.times / self.units.runs)[self.owed].sum()))
+
+    def counted(self) -> tuple[Any, Any, Ints]:
+        """Numerator, denominator and item of each claim, or of each response that counts: where each item has
+        one of these, the exact paired test applies.
+        """
+        has = self.units.times > 0 if self.of_responses else np.ones(len(self.items), dtype=bool)
+        return self.units.numerator[has], self.units.denominator[has], self.items[has]
 
 
 @dataclass(frozen=True)
@@ -254,19 +274,20 @@ def _differences(
         if dimension not in before.said or dimension not in after.said:
             continue
         sides = [_rows(name, labels, unit) for labels in (before, after)]
-        if any(not side.den.sum() for side in sides):
+        if any(not side.units.denominator.sum() for side in sides):
             undefined.append({"name": name, "label": words, "undefined": "zero_denominator"})
             continue
         old, new = sides
+        (bad_old, den_old, items_old), (bad_new, den_new, items_new) = old.counted(), new.counted()
         compared[name] = stats.compare_rates(
-            new.bad,
-            new.den,
-            old.bad,
-            old.den,
-            items_a=new.items,
-            items_b=old.items,
-            failed_a=new.missing if youden else 0,
-            failed_b=old.missing if youden else 0,
+            bad_new,
+            den_new,
+            bad_old,
+            den_old,
+            items_a=items_new,
+            items_b=items_old,
+            failed_a=new.failed if youden else 0,
+            failed_b=old.failed if youden else 0,
             family=family,
             youden=(youden or {}).get(dimension) or 1.0,
             label=words,
@@ -306,47 +327,48 @@ def _rows(name: str, labels: _Labels, unit: str) -> _Rows:
 
 def _claim_rows(name: str, claims: Targets, column: Column, responses: Targets, unit: str) -> _Rows:
     chosen: Mask = claims.decision if unit == "decision" else np.ones(len(claims), dtype=bool)
-    codes = np.where(chosen, column.codes, -1)
+    codes = np.where(chosen[:, None], column.runs, -1)
     bad_codes = [GROUNDING.index("contradicted")]
     if name == "hallucination":
         bad_codes.append(GROUNDING.index("unsupported"))
-    checkable = (codes >= 0) & (codes != GROUNDING.index("unverifiable"))
-    bad = np.isin(codes, bad_codes)
-    missing = chosen & ~column.has
+    bad, known = np.isin(codes, bad_codes), codes >= 0
     if unit != "response":
-        return _Rows(bad.astype(float), checkable.astype(float), claims.item, int(missing.sum()))
+        checkable = codes != GROUNDING.index("unverifiable")
+        return _Rows(UnitMeans.over(bad, checkable, known), claims.item, chosen)
     names, first = np.unique(responses.response, return_index=True)
     place = np.searchsorted(names, claims.response)
-    complete = np.bincount(place, weights=missing, minlength=len(names)) == 0
-    hit = np.bincount(place, weights=bad, minlength=len(names)) > 0
-    items = responses.item[first]
-    return _of_counted(hit, complete, items, int((~complete).sum()))
+    open_claims, hits = (
+        np.column_stack([np.bincount(place, weights=each, minlength=len(names)) for each in of_claims.T])
+        for of_claims in (~known, bad)
+    )
+    settled = open_claims == 0
+    means = UnitMeans.over(hits > 0, settled, settled)
+    return _Rows(means, responses.item[first], np.ones(len(names), dtype=bool), of_responses=True)
 
 
 def _response_rows(name: str, responses: Targets, column: Column) -> _Rows:
-    verdicts = np.array([word or "" for word in verdict_words(responses, column)], dtype=object)
+    verdicts = np.array(verdict_words(responses, column), dtype=object).reshape(len(responses), -1)
     classes = np.array([word or "" for word in question_classes(responses)], dtype=object)
     asked, hit = {
         "over_answering": (classes == "unanswerable", verdicts == "ANSWERED"),
         "over_refusal": (classes == "answerable", verdicts == "REFUSED"),
         "answer_rate": (np.ones(len(responses), dtype=bool), verdicts == "ANSWERED"),
     }[name]
-    known = asked & (verdicts != "")
-    return _of_counted(hit, known, responses.item, int((asked & (verdicts == "")).sum()))
+    known = asked[:, None] & (verdicts != None)  # noqa: E711  (one by one, in an array)
+    return _Rows(UnitMeans.over(hit, known, known), responses.item, asked, of_responses=True)
 
 
 def _side_number(rows: _Rows, label: str, unit: str, name: str) -> Figures:
     of_claims = name in ("hallucination", "contradicted")
     definition = {"answer_rate": "answer-rate"}.get(name, f"abstention-rates-{name}")
-    return stats.clustered_rate(
-        rows.bad,
-        rows.den,
-        rows.items,
+    return share_of_runs(
+        rows.units,
+        *encode_clusters(rows.items, len(rows.items)),
+        owed=rows.owed,
         label=label,
         unit=unit if of_claims else "response",
         definition=f"hallucination-rates-{name}" if of_claims else definition,
         excluded={"no_valid_verdict": rows.missing} if rows.missing else {},
-        missing=rows.missing,
     ).as_dict()
 
 

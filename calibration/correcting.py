@@ -27,8 +27,8 @@ def corrected_share(table: Table, *, runs: Iterable[int], sampling: str | None, 
     labels = leaves.targets.labels
     found = stats.correct_bad_share(
         with_gold.blind_gold().words(labels),
-        with_gold.judge.words(labels),
-        rest.judge.words(labels),
+        with_gold.judge.runs,
+        rest.judge.runs,
         design=sampling if sampling and complete else "outcome",
         labels=labels,
         clusters=with_gold.targets.item.tolist(),

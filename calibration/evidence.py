@@ -84,5 +84,7 @@ def labels_hash(table: Table) -> str:
     if table.gold_saw_judge is not None and table.gold_saw_judge.any():
         columns.append(replace(table.blind_gold(), name="before a verdict was seen"))
     said = {f"{column.kind} {column.name}": column.codes.tolist() for column in columns}
+    if table.judge is not None and table.judge.repeats is not None:
+        said["judge, every run"] = table.judge.repeats.tolist()
     rows = [table.targets.target.tolist(), table.targets.leaf.tolist(), said]
     return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()

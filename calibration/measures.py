@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration import stats
 from calibration.table import (
@@ -27,6 +28,7 @@ from calibration.table import (
 from evalsets.labels import EMPTY, LABELS
 
 Figures = dict[str, Any]
+Words = list[str | None] | NDArray[np.object_]  # one label a target; of repeated runs, targets x runs
 HEADLINES = ("hallucination", "contradicted", "unverifiable_share", "faithfulness")
 
 
@@ -470,14 +472,15 @@ def _rates(
     companions: Companions | None,
 ) -> Figures:
     figures: Figures = {"n_responses": len(responses), "n_claims": len(claims)}
-    verdicts = verdict_words(responses, verdict)
+    first = verdict_words(responses, verdict.run(0))
+    verdicts = first if verdict.repeats is None else verdict_words(responses, verdict)
     if "grounding" in wanted:
         hallucination = stats.hallucination_rates(
-            said.codes,
+            said.runs,
             claims.response,
             responses=responses.response,
             items=responses.item,
-            verdicts=verdicts,
+            verdicts=first,
             empty=responses.empty,
             decision=claims.decision if unit == "decision" else None,
             missing_reason=said.reasons(),
@@ -485,6 +488,7 @@ def _rates(
         )
         figures |= hallucination.as_dict()
         figures["sentence"] = hallucination.explain()
+        figures |= _repeats_of_both(figures, repeats_behind("grounding", said))
     if "abstention" in wanted:
         abstention = stats.abstention_rates(
             question_classes(responses),
@@ -496,10 +500,32 @@ def _rates(
         figures["abstention"] = abstention.as_dict() | {"sentence": abstention.explain()}
         if companions:
             figures["abstention"] |= _answers(responses, verdicts, companions)
+        figures |= _repeats_of_both(figures, repeats_behind("abstention", verdict))
     return figures
 
 
-def _answers(responses: Targets, verdicts: list[str | None], companions: Companions) -> Figures:
+def repeats_behind(dimension: str, *columns: Column) -> Figures:
+    """Of labels given more than once: how many runs are behind a rate, and which targets lack some."""
+    asked = [column.repeats for column in columns if column.repeats is not None]
+    if not asked:
+        return {}
+    runs = asked[0].shape[1]
+    times = np.concatenate([(repeats >= 0).sum(axis=1) for repeats in asked])
+    some = (times > 0) & (times < runs)
+    return {
+        "repeats": {
+            dimension: {
+                "runs": runs,
+                "targets": int((times > 0).sum()),
+                "labels": int(times.sum()),
+                "targets_of_fewer_runs": int(some.sum()),
+                "labels_lost": int((runs - times[some]).sum()),
+            }
+        }
+    }
+
+
+def _answers(responses: Targets, verdicts: Words, companions: Companions) -> Figures:
     """How often it answers and at what length: a rate of claims means little without the two."""
     lengths = stats.lengths_in_words(companions.words, verdicts, clusters=responses.item)
     return {
@@ -523,9 +549,10 @@ def merged(first: Figures, second: Figures) -> Figures:
             continue
         groups: dict[tuple, Figures] = {}
         for entry in (*first.get(key, ()), *second.get(key, ())):
-            group = groups.setdefault(tuple(entry[name] for name in names), {})
-            group |= entry
+            place = tuple(entry[name] for name in names)
+            groups[place] = groups.get(place, {}) | entry | _repeats_of_both(groups.get(place, {}), entry)
         figures[key] = list(groups.values())
+    figures |= _repeats_of_both(first, second)
     figures["left_out_systems"] = first.get("left_out_systems", {}) | second.get("left_out_systems", {})
     figures["left_out_strata"] = sorted(
         {*first.get("left_out_strata", ()), *second.get("left_out_strata", ())}
@@ -533,10 +560,24 @@ def merged(first: Figures, second: Figures) -> Figures:
     return figures
 
 
-def verdict_words(responses: Targets, verdict: Column) -> list[str | None]:
+def _repeats_of_both(first: Figures, second: Figures) -> Figures:
+    both = first.get("repeats", {}) | second.get("repeats", {})
+    return {"repeats": both} if both else {}
+
+
+def verdict_words(responses: Targets, verdict: Column) -> Words:
     """The label of each response; EMPTY where there is no text, whatever was said about it."""
+    if verdict.repeats is not None:
+        words = words_of_runs(verdict, LABELS["abstention"])
+        words[responses.empty] = EMPTY
+        return words
     said = verdict.words(LABELS["abstention"])
     return [EMPTY if empty else label for empty, label in zip(responses.empty.tolist(), said, strict=True)]
+
+
+def words_of_runs(column: Column, labels: Sequence[str]) -> NDArray[np.object_]:
+    """The labels themselves, targets x runs, None where there is none."""
+    return np.array([*labels, None], dtype=object)[column.runs]
 
 
 def question_classes(responses: Targets) -> list[str | None]:

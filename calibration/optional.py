@@ -9,11 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration import stats
 from calibration.measures import Figures, verdict_words
+from calibration.stats.arrays import encode_clusters
+from calibration.stats.intervals import share_of_runs
 from calibration.stats.mappings import RAGTRUTH_TYPES
-from calibration.table import Column, Mask, Targets
+from calibration.stats.repeated import UnitMeans
+from calibration.table import Column, Mask, Targets, reason_counts
 from evalsets.labels import EMPTY, LABELS
 
 Said = Mapping[str, tuple[Targets, Column]]  # dimension -> its targets and what one source says of them
@@ -81,16 +85,33 @@ def _of_dimensions(said: Said) -> Iterator[Figure]:
 
 def _label_shares(said: Said, _sources: Sources) -> Numbers:
     ((targets, column),) = said.values()
-    missing = column.missing()
+    never, reasons = column.never_said(), column.reasons()
     shares = stats.label_shares(
-        column.codes,
+        column.runs,
         labels=targets.labels,
         clusters=targets.item,
         unit=targets.unit,
-        excluded=missing,
-        missing=sum(count for reason, count in missing.items() if reason not in NOT_MISSING),
+        excluded=reason_counts(column.why[never]),
+        owed=np.array([reason not in NOT_MISSING for reason in reasons], dtype=bool),
     )
     return [entry.share.as_dict() for entry in shares]
+
+
+def _runs_of(said: Said) -> list[Said]:
+    """What is said in each run by itself: call with call, where several dimensions were asked repeatedly.
+
+    What was asked once holds in every run. Of unequal numbers of repeats, the calls that all have count.
+    """
+    asked = [column.repeats.shape[1] for _, column in said.values() if column.repeats is not None]
+    return [
+        {name: (targets, column.run(number)) for name, (targets, column) in said.items()}
+        for number in range(min(asked, default=1))
+    ]
+
+
+def _over_runs(rows: Iterable[Sequence[Any]]) -> NDArray[Any]:
+    """Of one list a run: targets x runs."""
+    return np.array([*rows], dtype=object).T
 
 
 def _is_given(figure: Figure, said: Said, sources: Sources) -> bool:
@@ -114,17 +135,21 @@ _WORDS = {
 
 
 def _buckets(said: Said, _sources: Sources) -> Numbers:
+    responses, _verdict = said["abstention"]
+    right, grounded = zip(*(_bucket_labels(one) for one in _runs_of(said)), strict=True)
+    rates = stats.magesh_rates(_over_runs(right), _over_runs(grounded), clusters=responses.item)
+    order = ("accurate", "wrong", "misgrounded", "ungrounded", "declined", "neither", "hallucinated")
+    return [getattr(rates, name).as_dict() for name in order]
+
+
+def _bucket_labels(said: Said) -> tuple[list[str | None], list[str | None]]:
     responses, verdict = said["abstention"]
     correctness, groundedness = (_by_target(said[name]) for name in ("correctness", "groundedness"))
     right = [
         _correctness(word, correctness.get(target))
         for target, word in zip(responses.target.tolist(), verdict_words(responses, verdict), strict=True)
     ]
-    rates = stats.magesh_rates(
-        right, [groundedness.get(target) for target in responses.target.tolist()], clusters=responses.item
-    )
-    order = ("accurate", "wrong", "misgrounded", "ungrounded", "declined", "neither", "hallucinated")
-    return [getattr(rates, name).as_dict() for name in order]
+    return right, [groundedness.get(target) for target in responses.target.tolist()]
 
 
 def _correctness(verdict: str | None, label: str | None) -> str | None:
@@ -148,58 +173,62 @@ def _by_target(spoken: tuple[Targets, Column]) -> dict[Any, str]:
 
 def _decision_rate(said: Said, _sources: Sources) -> Numbers:
     """Bad among the checkable claims that matter to a decision, by what was said of both."""
-    claims, grounding = said["grounding"]
-    relevance = _by_target(said["decision_relevance"])
-    words = grounding.words(LABELS["grounding"])
-    relevant = [relevance.get(target) for target in claims.target.tolist()]
-    matters = [word == "decision-relevant" for word in relevant]
-    checkable = [flag and word in (*stats.BAD_LABELS, "supported") for flag, word in _pairs(matters, words)]
-    bad = [flag and word in stats.BAD_LABELS for flag, word in _pairs(matters, words)]
-    unlabelled = sum(flag and word is None for flag, word in _pairs(matters, words))
+    claims, _grounding = said["grounding"]
+    pairs = [_relevance_and_label(one) for one in _runs_of(said)]
+    relevant, words = (_over_runs(column) for column in zip(*pairs, strict=True))
+    matters = relevant == "decision-relevant"
+    bad, unverifiable = np.isin(words, list(stats.BAD_LABELS)), words == "unverifiable"
+    labelled, decided = words != None, relevant != None  # noqa: E711  (one by one, in an array)
+    known = decided & (labelled | ~matters)
+
+    def mean_count(flags: Mask) -> float:
+        return float(UnitMeans.over(flags, flags, known).denominator.sum())
+
     excluded = {
-        "no_relevance": sum(word is None for word in relevant),
-        "not_decision_critical": sum(word == "not decision-relevant" for word in relevant),
-        "unverifiable": sum(flag and word == "unverifiable" for flag, word in _pairs(matters, words)),
-        "unlabelled": unlabelled,
+        "no_relevance": int((~decided).all(axis=1).sum()),
+        "not_decision_critical": mean_count(relevant == "not decision-relevant"),
+        "unverifiable": mean_count(matters & unverifiable),
+        "unlabelled": int((decided.any(axis=1) & ~known.any(axis=1)).sum()),
     }
-    rate = stats.clustered_rate(
-        np.array(bad, dtype=float),
-        np.array(checkable, dtype=float),
-        claims.item,
+    rate = share_of_runs(
+        UnitMeans.over(matters & bad, matters & ~unverifiable, known),
+        *encode_clusters(claims.item, len(claims)),
+        owed=decided.any(axis=1),
         label="Hallucination rate of decision-relevant claims",
         unit="decision",
         excluded={reason: count for reason, count in excluded.items() if count},
-        missing=unlabelled,
         definition="hallucination-rates-hallucination",
     )
     return [rate.as_dict()]
 
 
-def _pairs(flags: Sequence[bool], words: Sequence[str | None]) -> Iterable[tuple[bool, str | None]]:
-    return zip(flags, words, strict=True)
+def _relevance_and_label(said: Said) -> tuple[list[str | None], list[str | None]]:
+    claims, grounding = said["grounding"]
+    relevance = _by_target(said["decision_relevance"])
+    relevant = [relevance.get(target) for target in claims.target.tolist()]
+    return relevant, grounding.words(LABELS["grounding"])
 
 
 def _types(said: Said, _sources: Sources) -> Numbers:
     """The two axes of the four types: what is easily missed, and what contradicts."""
     targets, column = said["hallucination_type"]
-    spans = {word: stats.ragtruth_span(word) for word in targets.labels}
-    typed = [spans[word] if word else None for word in column.words(targets.labels)]
-    labelled = np.array([span is not None for span in typed], dtype=float)
+    spans = [stats.ragtruth_span(word) for word in targets.labels]
+    labelled = column.runs >= 0
 
     def share(chosen: list[bool], label: str) -> Figures:
-        return stats.clustered_rate(
-            np.array(chosen, dtype=float),
-            labelled,
-            targets.item,
+        hit = np.array([*chosen, False], dtype=bool)[column.runs]
+        return share_of_runs(
+            UnitMeans.over(hit, labelled, labelled),
+            *encode_clusters(targets.item, len(targets)),
             label=label,
             unit=targets.unit,
-            excluded=column.missing(),
+            excluded=reason_counts(column.why[column.never_said()]),
             definition="ragtruth-span",
         ).as_dict()
 
     return [
-        share([span is not None and span.subtle for span in typed], "Subtle, of either kind"),
-        share([span is not None and span.label == "contradicted" for span in typed], "Conflict, of any kind"),
+        share([span.subtle for span in spans], "Subtle, of either kind"),
+        share([span.label == "contradicted" for span in spans], "Conflict, of any kind"),
     ]
 
 
@@ -212,25 +241,33 @@ def _citations(said: Said, sources: Sources) -> Numbers:
     People say of each cited passage how much it supports by itself. The others are taken to suffice without
     it where one of them supports all, or where it supports nothing.
     """
+    scored, items, names = [], [], []
+    claims, _recall = said["citation_recall"]
+    for one in _runs_of(said):
+        for response, item, statements in _cited_responses(one, sources):
+            scored.append(stats.CitedResponse(statements, SERVED))
+            items.append(item)
+            names.append(response)
+    scores = stats.citation_scores(scored, clusters=items, repeats_of=names)
+    open_ones = len(np.unique(claims.response)) - len(set(names))
+    return [
+        replace(number, excluded={**number.excluded, "unlabelled_claims": open_ones}).as_dict()
+        for number in (scores.recall, scores.precision)
+    ]
+
+
+def _cited_responses(said: Said, sources: Sources) -> Iterator[tuple[int, int, tuple[stats.Statement, ...]]]:
+    """Response, item and statements of each response without an open label."""
     claims, _recall = said["citation_recall"]
     joint, support = _by_target(said["citation_recall"]), _by_target(said["citation_support"])
     of_response: dict[int, list[int]] = {}
     for claim, response in zip(claims.target.tolist(), claims.response.tolist(), strict=True):
         of_response.setdefault(response, []).append(claim)
     item_of = dict(zip(claims.response.tolist(), claims.item.tolist(), strict=True))
-    scored, items, open_ones = [], [], 0
     for response, numbers in of_response.items():
         statements = [_statement(claim, sources.cites.get(claim, ()), joint, support) for claim in numbers]
-        if any(statement is None for statement in statements):
-            open_ones += 1
-            continue
-        scored.append(stats.CitedResponse(tuple(s for s in statements if s), SERVED))
-        items.append(item_of[response])
-    scores = stats.citation_scores(scored, clusters=items)
-    return [
-        replace(number, excluded={**number.excluded, "unlabelled_claims": open_ones}).as_dict()
-        for number in (scores.recall, scores.precision)
-    ]
+        if None not in statements:
+            yield response, item_of[response], tuple(s for s in statements if s)
 
 
 SERVED = 10_000  # citations are numbered within their claim, what was not served beyond every number

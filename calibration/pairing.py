@@ -382,10 +382,12 @@ def _gold_before_verdicts(
 
 
 def judge_column(*, targets: Targets, judge_run: JudgeRun) -> Column:
-    """The first verdict on each target; further runs of the same input serve self-consistency only."""
+    """The first verdict on each target: what agreement is computed from. Where each target was asked about
+    more than once, the verdicts of all runs stand beside it: what rates are computed from.
+    """
     rows = _row_of_target(targets)
-    verdicts = Verdict.objects.filter(run=judge_run, dimension=targets.dimension, run_index=1)
-    codes = np.full(len(targets), MISSING, dtype=np.int64)
+    verdicts = Verdict.objects.filter(run=judge_run, dimension=targets.dimension)
+    said = np.full((len(targets), judge_run.repeats), MISSING, dtype=np.int64)
     why = np.full(len(targets), REASON_CODE["not_judged"], dtype=np.int8)
     position = {label: code for code, label in enumerate(targets.labels)}
     reason = {
@@ -394,12 +396,16 @@ def judge_column(*, targets: Targets, judge_run: JudgeRun) -> Column:
         Verdict.State.PENDING: REASON_CODE["verdict_pending"],
         Verdict.State.CLAIMED: REASON_CODE["verdict_pending"],
     }
-    for state, label, *key in verdicts.values_list("state", "label", *KEY_FIELDS[targets.unit]):
+    for index, state, label, *key in verdicts.values_list(
+        "run_index", "state", "label", *KEY_FIELDS[targets.unit]
+    ):
         row = rows.get(_key(key))
         if row is None:
             continue
-        why[row] = reason[state]
+        if index == 1:
+            why[row] = reason[state]
         if state == Verdict.State.VALID:
-            codes[row] = position[label]
+            said[row, index - 1] = position[label]
     why[targets.empty & (why == REASON_CODE["not_judged"])] = REASON_CODE["empty_response"]
-    return Column(judge_run.judge.name, "judge", codes, why)
+    repeats = said if judge_run.repeats > 1 else None
+    return Column(judge_run.judge.name, "judge", said[:, 0], why, repeats)

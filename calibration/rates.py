@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef
 from annotate.models import Annotation, Assignment, Grader, Round
 from calibration.extraction import runs_graded
 from calibration.levers import Setting
-from calibration.measures import Companions, Figures, rates_of
+from calibration.measures import Companions, Figures, rates_of, repeats_behind
 from calibration.models import JudgeRun
 from calibration.optional import Figure, Said, Sources, figures_for, informative_of, of_items, of_runs
 from calibration.pairing import dimensions_of, judge_column, run_names, table_of, targets_of
@@ -201,7 +201,11 @@ def optional_rates(
 def _optional_entry(figure: Figure, said: Said, sources: Sources, scope: Scope) -> Figures:
     said = of_runs(said, scope.counted)
     targets = said[figure.needs[0]][0]
+    repeats: Figures = {}
+    for name, (_targets, column) in said.items():
+        repeats |= repeats_behind(name, column).get("repeats", {})
     return {
+        **({"repeats": repeats} if repeats else {}),
         "name": figure.name,
         "dimensions": list(figure.needs),
         "numbers": figure.numbers(said, sources),

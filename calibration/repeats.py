@@ -1,7 +1,7 @@
 """How far a judge agrees with itself when it is asked the same more than once.
 
-Agreement and rates use the first call of each target (see `pairing`). What stands here tells nothing of how
-often which label was given: the split of the variance only as shares.
+Agreement uses the first call of each target, rates the mean of all (see `pairing`). What stands here tells
+nothing of how often which label was given: the split of the variance only as shares.
 """
 
 from collections import defaultdict
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from calibration.models import JudgeRun, Verdict
 from calibration.stats.consistency import SelfConsistency, self_consistency
 from calibration.stats.labels import BAD_LABELS
+from calibration.stats.results import Number
 from evalsets.labels import LABELS
 
 DECIDING = {"grounding": tuple(BAD_LABELS), "abstention": ("REFUSED",)}
@@ -21,11 +22,11 @@ class Repeated:
     found: SelfConsistency
 
     @property
-    def share_within(self) -> float | None:
-        """Of the variance of the deciding outcome, the share that comes from asking again."""
-        if self.dimension not in DECIDING or self.found.icc is None:
-            return None
-        return 1 - self.found.icc
+    def share_within(self) -> Number | None:
+        """Of the variance of the deciding outcome, the share that comes from asking again; None where no
+        label decides.
+        """
+        return self.found.share_within if self.dimension in DECIDING else None
 
 
 def repeats_of(run: JudgeRun) -> list[Repeated]:

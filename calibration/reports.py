@@ -229,6 +229,7 @@ def judge_facts(judge_run: JudgeRun) -> Figures:
         "resolved_models": resolved_models(judge_run),
         "repeats": judge_run.repeats,
         "run_index_paired": 1,
+        **({"runs_in_rates": judge_run.repeats} if judge_run.repeats > 1 else {}),
     }
 
 
@@ -239,14 +240,20 @@ def resolved_models(judge_run: JudgeRun) -> list[str]:
 
 def _verdict_counts(judge_run: JudgeRun, dimension: str) -> Figures:
     verdicts = judge_run.verdicts.filter(dimension=dimension).values_list("state", "failure", "run_index")
-    first = [(state, failure) for state, failure, index in verdicts if index == 1]
-    states = Counter(state for state, _failure in first)
+    first = _state_counts([(state, failure) for state, failure, index in verdicts if index == 1])
+    if judge_run.repeats == 1:
+        return first
+    return first | {"every_run": _state_counts([(state, failure) for state, failure, _index in verdicts])}
+
+
+def _state_counts(verdicts: list[tuple[str, str]]) -> Figures:
+    states = Counter(state for state, _failure in verdicts)
     return {
-        "total": len(first),
+        "total": len(verdicts),
         "valid": states[Verdict.State.VALID],
         "failed": states[Verdict.State.FAILED],
         "pending": states[Verdict.State.PENDING] + states[Verdict.State.CLAIMED],
-        "failures": dict(sorted(Counter(failure for _state, failure in first if failure).items())),
+        "failures": dict(sorted(Counter(failure for _state, failure in verdicts if failure).items())),
     }
 
 
@@ -446,7 +453,7 @@ def _standing(report: CalibrationReport) -> Standing:
     design = design_in_force(report.round)
     if report.payload.get("design", {}).get("recorded") != (design.pk if design else None):
         changes.append(_("how the items with gold were drawn has been recorded anew"))
-    if report.payload["payload_version"] != PAYLOAD_VERSION:
+    if report.payload["payload_version"] != PAYLOAD_VERSION or _counts_one_run_of_several(report):
         changes.append(_("the report was built by an earlier version of the app"))
     return Standing(
         state=STALE if changes and report.gate_state != UNCALIBRATED else report.gate_state,
@@ -456,6 +463,11 @@ def _standing(report: CalibrationReport) -> Standing:
         conditions=report.payload["gate"]["conditions"],
         changes=changes,
     )
+
+
+def _counts_one_run_of_several(report: CalibrationReport) -> bool:
+    """A report from before rates became the mean over repeated runs: its corrected share is of the first."""
+    return report.judge_run.repeats > 1 and "runs_in_rates" not in report.payload["judge"]
 
 
 def age_change(report: CalibrationReport) -> str:

@@ -230,6 +230,12 @@ def _limits_of_judges(payload: Figures) -> Iterator[str]:
     gates = [(judge, gate) for judge in payload["judges"] for gate in judge["gates"]]
     if not any("withheld" not in judge.get("rates", {"withheld": 1}) for judge in payload["judges"]):
         yield _("No judge is trusted here: every rate on this page comes from people.")
+    for judge in payload["judges"]:
+        for dimension, behind in judge.get("rates", {}).get("repeats", {}).items():
+            yield _(
+                "{dimension} by {judge}: the mean of {runs} runs of each target; its gate and kappa rest on "
+                "the first."
+            ).format(dimension=dimension, judge=judge["name"], runs=behind["runs"])
     for judge, gate in gates:
         if gate["state"] == TRUSTED and gate["same_family"]:
             yield _(

@@ -45,13 +45,25 @@ class Column:
     kind: str  # grader, judge or gold
     codes: Ints
     why: NDArray[np.int8]
+    # Of a judge that was asked more than once: what it said each time, targets x runs. `codes` is the first.
+    repeats: Ints | None = None
 
     @property
     def has(self) -> Mask:
         return self.codes >= 0
 
+    @property
+    def runs(self) -> Ints:
+        """Targets x runs: what a rate counts, each target by the mean over its runs."""
+        return self.codes[:, None] if self.repeats is None else self.repeats
+
+    def run(self, number: int) -> "Column":
+        """What was said in one run, from 0; of somebody who was asked once, that."""
+        return self if self.repeats is None else replace(self, codes=self.repeats[:, number], repeats=None)
+
     def select(self, mask: Mask) -> "Column":
-        return replace(self, codes=self.codes[mask], why=self.why[mask])
+        repeats = None if self.repeats is None else self.repeats[mask]
+        return replace(self, codes=self.codes[mask], why=self.why[mask], repeats=repeats)
 
     def hide(self, mask: Mask, reason: str) -> "Column":
         """The same column without the labels of the masked targets."""
@@ -75,6 +87,10 @@ class Column:
 
     def missing(self) -> dict[str, int]:
         return reason_counts(self.why[~self.has])
+
+    def never_said(self) -> Mask:
+        """Targets without a label in any run: those that are in no rate."""
+        return np.asarray((self.runs < 0).all(axis=1))
 
 
 @dataclass(frozen=True)

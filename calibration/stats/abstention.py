@@ -1,6 +1,5 @@
 """The abstention matrix: does the system refuse when it should, and only then?"""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import check_level, check_same_length, encode_clusters
-from .intervals import share_number
+from .intervals import share_of_runs
 from .labels import EMPTY, QUESTION_CLASSES, UNANSWERABLE_REASONS
-from .results import Number
+from .repeated import Flags, UnitMeans
+from .results import Number, whole_or_float
 
 VERDICTS: tuple[str, ...] = ("ANSWERED", "REFUSED", "CLARIFY", EMPTY)
 ANSWERED, REFUSED, CLARIFY = range(3)
@@ -26,8 +26,8 @@ class ReasonRow:
     ----------
     reason : str
         Why the questions cannot be answered.
-    counts : mapping of str to int
-        Responses per verdict, EMPTY included.
+    counts : mapping of str to float
+        Responses per verdict, EMPTY included; of a response with several runs the share of them.
     missing : int
         Responses without a valid verdict.
     over_answering : Number
@@ -37,7 +37,7 @@ class ReasonRow:
     """
 
     reason: str
-    counts: Mapping[str, int]
+    counts: Mapping[str, float]
     missing: int
     over_answering: Number
     informativeness: Number
@@ -62,8 +62,9 @@ class AbstentionRates:
 
     Attributes
     ----------
-    matrix : mapping of str to mapping of str to int
-        Question class by verdict: ANSWERED, REFUSED, CLARIFY, EMPTY, and "missing" (no valid verdict).
+    matrix : mapping of str to mapping of str to float
+        Question class by verdict: ANSWERED, REFUSED, CLARIFY, EMPTY, and "missing" (no valid verdict). A
+        response with several runs is in each column by the share of its runs.
     over_answering : Number
         ANSWERED among the unanswerable (underspecified questions apart).
     over_answering_with_underspecified : Number
@@ -82,7 +83,7 @@ class AbstentionRates:
         Responses to questions of unknown class; they are in no row.
     """
 
-    matrix: Mapping[str, Mapping[str, int]]
+    matrix: Mapping[str, Mapping[str, float]]
     over_answering: Number
     over_answering_with_underspecified: Number
     over_refusal: Number
@@ -118,6 +119,23 @@ class _Rows:
     informative: NDArray[np.int64]
     items: NDArray[np.integer]
     n_items: int
+
+    @property
+    def known(self) -> Flags:
+        return self.verdicts >= 0
+
+    def share(self, hit: Flags, within: Flags, owed: Flags | None = None, **described: Any) -> Number:
+        means = UnitMeans.over(hit, within, self.known)
+        return share_of_runs(means, self.items, self.n_items, owed=owed, unit="response", **described)
+
+    def verdict_counts(self, chosen: Flags) -> dict[str, float]:
+        """Of the chosen responses how many got each verdict, and how many none."""
+        shares = [UnitMeans.over(self.verdicts == code, self.known, self.known) for code in range(4)]
+        counts = {
+            verdict: whole_or_float(float(share.numerator[chosen].sum()))
+            for verdict, share in zip(VERDICTS, shares, strict=True)
+        }
+        return counts | {"missing": int((chosen & ~self.known.any(axis=1)).sum())}
 
 
 def question_class(answerable: bool | None, reason: str | None = None) -> str | None:
@@ -164,8 +182,9 @@ def abstention_rates(
     ----------
     question_class : sequence, shape (n,)
         answerable, unanswerable or underspecified; None where it is not known.
-    verdict : sequence, shape (n,)
-        ANSWERED, REFUSED, CLARIFY or EMPTY; None where there is no valid verdict.
+    verdict : sequence, shape (n,), or array, shape (n, runs)
+        ANSWERED, REFUSED, CLARIFY or EMPTY; None where there is no valid verdict. Verdicts of several runs
+        count as their mean: a response by the share of its runs.
     reason : sequence, shape (n,), optional
         Why a question is unanswerable; None elsewhere.
     informative : sequence of bool or None, shape (n,), optional
@@ -192,7 +211,7 @@ def abstention_rates(
     unanswerable = rows.classes == QUESTION_CLASSES.index("unanswerable")
 
     def rate(within: NDArray[np.bool_], verdict_code: int, label: str, key: str) -> Number:
-        return _rate(rows, within, rows.verdicts == verdict_code, level, label, key)
+        return _rate(rows, within, verdict_code, level, label, key)
 
     return AbstentionRates(
         matrix=_matrix(rows),
@@ -218,7 +237,7 @@ def abstention_rates(
 
 def _check_rows(question_class: Any, verdict: Any, reason: Any, informative: Any, clusters: Any) -> _Rows:
     classes = _codes(question_class, QUESTION_CLASSES, "question_class")
-    verdicts = _codes(verdict, VERDICTS, "verdict")
+    verdicts = verdict_codes(verdict, "verdict")
     n = check_same_length(
         question_class=classes, verdict=verdicts, reason=reason, informative=informative, clusters=clusters
     )
@@ -258,45 +277,48 @@ def _codes(values: Any, allowed: tuple[str, ...], name: str) -> NDArray[np.int64
     return np.array(codes, dtype=np.int64)
 
 
-def _matrix(rows: _Rows) -> dict[str, dict[str, int]]:
-    columns = (*VERDICTS, "missing")
-    counts = {row: dict.fromkeys(columns, 0) for row in QUESTION_CLASSES}
-    for kind, verdict in zip(rows.classes.tolist(), rows.verdicts.tolist(), strict=True):
-        if kind >= 0:
-            counts[QUESTION_CLASSES[kind]][columns[verdict]] += 1
-    return counts
+def verdict_codes(values: Any, name: str) -> NDArray[np.int64]:
+    """Positions in `VERDICTS`, responses x runs; -1 where a run has no verdict."""
+    table = np.asarray(values, dtype=object) if isinstance(values, np.ndarray) else None
+    if table is None or table.ndim == 1:
+        return _codes(values, VERDICTS, name)[:, None]
+    return _codes(table.ravel().tolist(), VERDICTS, name).reshape(table.shape)
 
 
-def _rate(
-    rows: _Rows, within: NDArray[np.bool_], hit: NDArray[np.bool_], level: float, label: str, key: str
-) -> Number:
-    known = within & (rows.verdicts >= 0)
-    missing = int((within & (rows.verdicts < 0)).sum())
-    return share_number(
-        np.bincount(rows.items[known & hit], minlength=rows.n_items).astype(float),
-        np.bincount(rows.items[known], minlength=rows.n_items).astype(float),
+def _matrix(rows: _Rows) -> dict[str, dict[str, float]]:
+    return {
+        name: rows.verdict_counts(rows.classes == position) for position, name in enumerate(QUESTION_CLASSES)
+    }
+
+
+def _rate(rows: _Rows, within: Flags, verdict: int, level: float, label: str, key: str) -> Number:
+    known = within & rows.known.any(axis=1)
+    return rows.share(
+        rows.verdicts == verdict,
+        within[:, None],
+        owed=within,
         level=level,
         label=label,
-        unit="response",
         definition=f"abstention-rates-{key}",
-        excluded={"no_valid_verdict": missing},
-        missing=missing,
+        excluded={"no_valid_verdict": int((within & ~known).sum())},
         flags=("small_sample",) if 0 < known.sum() < FEW_RESPONSES else (),
     )
 
 
-def _informativeness(rows: _Rows, within: NDArray[np.bool_], level: float, label: str) -> Number:
-    refused = within & (rows.verdicts == REFUSED)
-    graded = refused & (rows.informative >= 0)
-    return share_number(
-        np.bincount(rows.items[graded & (rows.informative == 1)], minlength=rows.n_items).astype(float),
-        np.bincount(rows.items[graded], minlength=rows.n_items).astype(float),
+def _informativeness(rows: _Rows, within: Flags, level: float, label: str) -> Number:
+    refused = within[:, None] & (rows.verdicts == REFUSED)
+    graded = refused & (rows.informative >= 0)[:, None]
+    means = UnitMeans.over(refused, refused, rows.known)
+    counted = UnitMeans.over(graded, graded, rows.known)
+    number = float(counted.denominator.sum())
+    return rows.share(
+        graded & (rows.informative == 1)[:, None],
+        graded,
         level=level,
         label=label,
-        unit="response",
         definition="abstention-rates-informativeness",
-        excluded={"not_graded": int((refused & ~graded).sum())},
-        flags=("small_sample",) if 0 < graded.sum() < FEW_RESPONSES else (),
+        excluded={"not_graded": float(means.denominator.sum()) - number},
+        flags=("small_sample",) if 0 < number < FEW_RESPONSES else (),
     )
 
 
@@ -306,21 +328,15 @@ def _by_reason(rows: _Rows, within: NDArray[np.bool_], level: float) -> tuple[Re
         chosen = within & np.array([given == reason for given in rows.reasons], dtype=bool)
         if not chosen.any():
             continue
-        verdicts = Counter(rows.verdicts[chosen].tolist())
+        counts = rows.verdict_counts(chosen)
+        missing = int(counts.pop("missing"))
         name = reason.replace("_", " ")
         table.append(
             ReasonRow(
                 reason,
-                {verdict: verdicts[code] for code, verdict in enumerate(VERDICTS)},
-                verdicts[-1],
-                _rate(
-                    rows,
-                    chosen,
-                    rows.verdicts == ANSWERED,
-                    level,
-                    f"Over-answering, {name}",
-                    "over_answering",
-                ),
+                counts,
+                missing,
+                _rate(rows, chosen, ANSWERED, level, f"Over-answering, {name}", "over_answering"),
                 _informativeness(rows, chosen, level, f"Informative refusals, {name}"),
             )
         )

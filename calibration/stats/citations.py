@@ -72,7 +72,7 @@ class CitationScores:
 
 
 def citation_scores(
-    responses: Sequence[CitedResponse], *, clusters: Any = None, level: float = 0.95
+    responses: Sequence[CitedResponse], *, clusters: Any = None, repeats_of: Any = None, level: float = 0.95
 ) -> CitationScores:
     """Citation recall and precision per response, then their unweighted means.
 
@@ -86,6 +86,9 @@ def citation_scores(
         One per response; a response without statements is left out and counted.
     clusters : sequence, optional
         Item of each response.
+    repeats_of : sequence, optional
+        What identifies each response where it was labelled in several runs, one entry of `responses` a run:
+        its scores are the means over these.
     level : float
         Confidence level.
 
@@ -101,15 +104,19 @@ def citation_scores(
     Gao, T. et al. (2023). Enabling large language models to generate text with citations. EMNLP.
     """
     check_level(level)
-    check_same_length(responses=responses, clusters=clusters)
+    n = check_same_length(responses=responses, clusters=clusters, repeats_of=repeats_of)
+    items = list(clusters) if clusters is not None else list(range(n))
+    names = list(repeats_of) if repeats_of is not None else list(range(n))
     scored = [(row, _score(response, row)) for row, response in enumerate(responses) if response.statements]
     cited = [(row, score) for row, score in scored if score.citations]
-    items = list(clusters) if clusters is not None else list(range(len(responses)))
 
     def mean(rows: list[tuple[int, "_Score"]], name: str, excluded: dict[str, int]) -> Number:
-        codes, number = encode_clusters([items[row] for row, _ in rows], len(rows))
+        scores: dict[Any, list[float]] = {}
+        for row, score in rows:
+            scores.setdefault((names[row], items[row]), []).append(getattr(score, name))
+        codes, number = encode_clusters([item for _name, item in scores], len(scores))
         return clustered_mean(
-            np.array([getattr(score, name) for _, score in rows], dtype=float),
+            np.array([sum(found) / len(found) for found in scores.values()], dtype=float),
             codes,
             number,
             level=level,
@@ -119,10 +126,13 @@ def citation_scores(
             excluded=excluded,
         )
 
-    empty = {"no_statement": len(responses) - len(scored)}
+    def responses_of(rows: list[tuple[int, "_Score"]]) -> int:
+        return len({names[row] for row, _score in rows})
+
+    empty = {"no_statement": len(set(names)) - responses_of(scored)}
     return CitationScores(
         mean(scored, "recall", empty),
-        mean(cited, "precision", {**empty, "no_citation": len(scored) - len(cited)}),
+        mean(cited, "precision", {**empty, "no_citation": responses_of(scored) - responses_of(cited)}),
         float(np.mean([score.recall for _, score in scored])) if scored else None,
         float(np.mean([score.alce_precision for _, score in scored])) if scored else None,
     )

@@ -2,16 +2,19 @@
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .abstention import VERDICTS
+from .abstention import ANSWERED, verdict_codes
 from .arrays import check_level, check_same_length, encode_clusters
-from .intervals import clustered_mean, share_number
+from .intervals import clustered_mean, share_number, share_of_runs
 from .proportions import two_proportion_test
+from .repeated import UnitMeans
 from .results import Number
+
+ROUNDING = 1e-9
 
 
 def answer_rate(verdicts: Sequence[Any], *, clusters: Any = None, level: float = 0.95) -> Number:
@@ -21,8 +24,9 @@ def answer_rate(verdicts: Sequence[Any], *, clusters: Any = None, level: float =
 
     Parameters
     ----------
-    verdicts : sequence, shape (n,)
-        ANSWERED, REFUSED, CLARIFY or EMPTY (in the denominator); None is left out and counted.
+    verdicts : sequence, shape (n,), or array, shape (n, runs)
+        ANSWERED, REFUSED, CLARIFY or EMPTY (in the denominator); None is left out and counted. Verdicts of
+        several runs count as their mean.
     clusters : sequence, shape (n,), optional
         Item of each response.
     level : float
@@ -38,25 +42,20 @@ def answer_rate(verdicts: Sequence[Any], *, clusters: Any = None, level: float =
     See `clustered_rate`.
     """
     check_level(level)
-    n = check_same_length(verdicts=verdicts, clusters=clusters)
-    for position, verdict in enumerate(verdicts):
-        if verdict is not None and verdict not in VERDICTS:
-            raise ValueError(
-                f"verdicts holds {verdict!r} at index {position}, which is not one of {VERDICTS}"
-            )
+    found = verdict_codes(verdicts, "verdicts")
+    n = check_same_length(verdicts=found, clusters=clusters)
     codes, number = encode_clusters(clusters, n)
-    known = np.array([verdict is not None for verdict in verdicts], dtype=bool)
-    answered = np.array([verdict == "ANSWERED" for verdict in verdicts], dtype=bool)
-    missing = int((~known).sum())
-    return share_number(
-        np.bincount(codes[answered], minlength=number).astype(float),
-        np.bincount(codes[known], minlength=number).astype(float),
+    known = found >= 0
+    return share_of_runs(
+        UnitMeans.over(found == ANSWERED, known, known),
+        codes,
+        number,
+        owed=np.ones(n, dtype=bool),
         level=level,
         label="Answer rate",
         unit="response",
         definition="answer-rate",
-        excluded={"no_valid_verdict": missing},
-        missing=missing,
+        excluded={"no_valid_verdict": int((~known.any(axis=1)).sum())},
     )
 
 
@@ -94,8 +93,9 @@ def response_lengths(
     ----------
     texts : sequence of str, shape (n,)
         The responses.
-    verdicts : sequence, shape (n,)
-        Their verdicts; only ANSWERED ones count, the others are excluded and counted.
+    verdicts : sequence, shape (n,), or array, shape (n, runs)
+        Their verdicts; only ANSWERED ones count, the others are excluded and counted. Of several runs, a
+        response weighs the share of them that is ANSWERED.
     clusters : sequence, shape (n,), optional
         Item of each response.
     level : float
@@ -136,10 +136,13 @@ def lengths_in_words(
     See `clustered_rate` for what a cluster is.
     """
     check_level(level)
-    n = check_same_length(words=words, verdicts=verdicts, clusters=clusters)
+    found = verdict_codes(verdicts, "verdicts")
+    n = check_same_length(words=words, verdicts=found, clusters=clusters)
     codes, _clusters = encode_clusters(clusters, n)
-    answered = np.array([verdict == "ANSWERED" for verdict in verdicts], dtype=bool)
+    answers = UnitMeans.over(found == ANSWERED, found >= 0, found >= 0)
+    answered = answers.numerator > 0
     counted = np.asarray(words, dtype=float)[answered] if n else np.zeros(0)
+    weights = answers.numerator[answered]
     kept, places = np.unique(codes[answered], return_inverse=True)
     mean = clustered_mean(
         counted,
@@ -152,8 +155,18 @@ def lengths_in_words(
         excluded={"not_answered": n - len(counted)},
         bounds=None,
         percentage=False,
+        weights=weights if answers.runs > 1 else None,
     )
-    return ResponseLengths(mean, float(median(counted.tolist())) if len(counted) else None)
+    return ResponseLengths(mean, _weighted_median(counted, weights) if len(counted) else None)
+
+
+def _weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Where half of the weight lies below; between two values, the middle of them."""
+    order = np.argsort(values)
+    below = np.cumsum(weights[order])
+    half = below[-1] / 2
+    first, last = np.searchsorted(below, (half - ROUNDING, half + ROUNDING), side="right")
+    return float(values[order][[first, last]].mean())
 
 
 EXTRACTION_FAULTS = ("badly_split", "not_in_response")

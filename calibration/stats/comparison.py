@@ -90,8 +90,8 @@ def compare_rates(
     *,
     items_a: Any = None,
     items_b: Any = None,
-    failed_a: int = 0,
-    failed_b: int = 0,
+    failed_a: float = 0,
+    failed_b: float = 0,
     family: int = 1,
     youden: float = 1.0,
     label: str = "Difference of the rates",
@@ -112,9 +112,10 @@ def compare_rates(
         Numerators and denominators, one row per response of A and of B.
     items_a, items_b : sequence, optional
         Item of each row; without them row i of A and row i of B are one item.
-    failed_a, failed_b : int
-        Units without a valid label. If the failure shares differ (score test, p < .01), the comparison is
-        blocked: a failing judge must not decide it.
+    failed_a, failed_b : float
+        Units without a valid label; of a unit that was labelled repeatedly, the part of its labels that
+        failed. If the failure shares differ (score test, p < .01), the comparison is blocked: a failing judge
+        must not decide it.
     family : int
         Number of comparisons made together; the level becomes 1 - (1 - level)/family (Bonferroni).
     youden : float
@@ -208,7 +209,7 @@ def _common_items(
     )
 
 
-def _blocked(valid_a: float, failed_a: int, valid_b: float, failed_b: int) -> str | None:
+def _blocked(valid_a: float, failed_a: float, valid_b: float, failed_b: float) -> str | None:
     if failed_a < 0 or failed_b < 0:
         raise ValueError("failed_a and failed_b must be 0 or more")
     p = two_proportion_test(failed_a, valid_a + failed_a, failed_b, valid_b + failed_b)

@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import check_labels, check_level, encode_clusters, encode_labels
-from .intervals import clustered_mean, share_number
+from .intervals import FEW_CLUSTERS, clustered_mean, share_number
 from .labels import BAD_LABELS
 from .reliability import fleiss_kappa
-from .results import Number, plural
+from .resampling import jackknife
+from .results import Number, plural, undefined_number
+
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class SelfConsistency:
         Variance components of the bad outcome: between runs of an item, and between items.
     icc : float or None
         between / (between + within).
+    share_within : Number
+        1 - icc: of the variance of the bad outcome the share that comes from asking again.
     se_one_run, se_all_runs : float or None
         Standard error of the rate with one run and with all of them.
     se_if_independent : float or None
@@ -49,6 +54,7 @@ class SelfConsistency:
     within: float | None
     between: float | None
     icc: float | None
+    share_within: Number
     se_one_run: float | None
     se_all_runs: float | None
     se_if_independent: float | None
@@ -63,6 +69,7 @@ class SelfConsistency:
             "within": self.within,
             "between": self.between,
             "icc": self.icc,
+            "share_within": self.share_within.as_dict(),
             "se_one_run": self.se_one_run,
             "se_all_runs": self.se_all_runs,
         }
@@ -117,7 +124,9 @@ def self_consistency(
     -------
     SelfConsistency
         Undefined (``zero_denominator``) without a complete item; the variance split is None with fewer than
-        two items. A negative between-variance is set to 0.
+        two items. A negative between-variance is set to 0. The interval of ``share_within`` is a
+        leave-one-cluster-out jackknife with a t quantile; there is none where a leave-one-out value is
+        undefined or where leaving out any one changes nothing.
 
     Raises
     ------
@@ -173,6 +182,7 @@ def self_consistency(
         within=within,
         between=between,
         icc=_icc(within, between),
+        share_within=_share_within(outcome, codes, number, unit=unit, **common),
         se_one_run=_se(between, within, 1, n),
         se_all_runs=_se(between, within, k, n),
         se_if_independent=_independent_se(outcome),
@@ -324,6 +334,57 @@ def _variance_split(outcome: NDArray[np.float64]) -> tuple[float | None, float |
     k = outcome.shape[1]
     within = float(outcome.var(axis=1, ddof=1).mean())
     return within, max(0.0, float(outcome.mean(axis=1).var(ddof=1)) - within / k)
+
+
+def _share_within(
+    outcome: NDArray[np.float64], codes: NDArray[Any], clusters: int, *, level: float, **described: Any
+) -> Number:
+    common: dict[str, Any] = {
+        "level": level,
+        "n": len(outcome),
+        "clusters": clusters,
+        "definition": "self-consistency-share_within",
+        "label": "Variance from asking again",
+        **described,
+    }
+    sums = _sums_per_cluster(outcome, codes, clusters)
+    whole = float(_within_of(sums.sum(axis=0, keepdims=True), outcome.shape[1])[0])
+    if not math.isfinite(whole):
+        return undefined_number("too_few_clusters" if len(outcome) < 2 else "one_label_only", **common)
+    flags = ("too_few_clusters",) if clusters < FEW_CLUSTERS else ()
+    spread = jackknife(_within_of(sums.sum(axis=0) - sums, outcome.shape[1]))
+    limits = spread.interval(whole, level)
+    if limits is None:
+        reason = "no_variation" if spread.se is not None else "too_few_clusters"
+        return Number(value=whole, flags=(*flags, reason), method="none", **common)
+    return Number(
+        value=whole,
+        low=min(whole, max(0.0, limits[0])),
+        high=max(whole, min(1.0, limits[1])),
+        flags=flags,
+        method="leave-one-item-out jackknife, t",
+        **common,
+    )
+
+
+def _sums_per_cluster(
+    outcome: NDArray[np.float64], codes: NDArray[Any], clusters: int
+) -> NDArray[np.float64]:
+    """Clusters x (targets, variances between runs, means of the runs, their squares)."""
+    means = outcome.mean(axis=1) if len(outcome) else np.zeros(0)
+    variances = outcome.var(axis=1, ddof=1) if len(outcome) else np.zeros(0)
+    columns = (np.ones(len(outcome)), variances, means, means**2)
+    return np.stack([np.bincount(codes, weights=each, minlength=clusters) for each in columns], axis=1)
+
+
+def _within_of(sums: NDArray[np.float64], runs: int) -> NDArray[np.float64]:
+    """Share of the variance between runs, of each row of sums; NaN with fewer than two targets or none."""
+    n, variances, means, squares = sums.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        within = variances / n
+        between = np.maximum(0.0, (squares - means**2 / n) / (n - 1) - within / runs)
+        share = within / (within + between)
+    return np.where((n >= 2) & (within + between > ROUNDING), share, np.nan)
 
 
 def _se(between: float | None, within: float | None, runs: int, items: int) -> float | None:

@@ -16,10 +16,11 @@ from .arrays import (
     encode_clusters,
     encode_labels,
 )
-from .intervals import FEW_CLUSTERS, ratio_variance, share_number, wilson
+from .intervals import FEW_CLUSTERS, RatioVariance, ratio_variance, share_number, wilson
 from .labels import BAD_LABELS, BAD_SHARE, GROUNDING_LABELS
 from .ppi import clipped_number, ppi_ratio
 from .quantiles import normal_tail, t_quantile, z_quantile
+from .repeated import Flags, UnitMeans, encode_runs
 from .results import Number, undefined_number
 
 GUARD_P = 0.01
@@ -196,13 +197,16 @@ class CorrectedShare:
 
 @dataclass(frozen=True)
 class _ItemCounts:
-    """Per item: claims, gold-bad, judge-flagged, both, as one row each."""
+    """Per item: claims, gold-bad, judge-flagged, both, and neither, as one row each."""
 
     claims: NDArray[np.float64]
     bad: NDArray[np.float64]
     flagged: NDArray[np.float64]
     both: NDArray[np.float64]
+    neither: NDArray[np.float64]
     excluded: Mapping[str, int] = field(default_factory=dict)
+    # What each claim adds, where a claim is the mean of several runs; the items are known by their sums.
+    units: Mapping[str, UnitMeans] = field(default_factory=dict)
 
     def only(self, chosen: NDArray[np.bool_]) -> "_ItemCounts":
         return replace(
@@ -211,6 +215,7 @@ class _ItemCounts:
             bad=self.bad[chosen],
             flagged=self.flagged[chosen],
             both=self.both[chosen],
+            neither=self.neither[chosen],
         )
 
 
@@ -238,9 +243,12 @@ def correct_bad_share(
 
     Parameters
     ----------
-    gold, judge : sequence, shape (n,)
-        Gold and judge labels of the same claims; None is left out with a count.
-    judge_without_gold : sequence, shape (N,)
+    gold : sequence, shape (n,)
+        Gold labels; None is left out with a count.
+    judge : sequence, shape (n,), or array of positions, shape (n, runs)
+        The judge's labels of the same claims. Labels of several runs count as their mean: a claim by the
+        share of the runs that flag it, in the judge's error rates as in the rate that they correct.
+    judge_without_gold : sequence, shape (N,), or array of positions, shape (N, runs)
         The judge's labels of the claims without gold.
     design : {"random", "stratified", "separate", "outcome"}
         How the gold items were drawn.
@@ -287,6 +295,7 @@ def correct_bad_share(
         unit=unit,
         definition="correct-bad-share",
         excluded=rest.excluded,
+        units=rest.units.get("flagged"),
     )
     if design == "outcome":
         return _refused_share(raw, "Gold was chosen by its outcome, so its errors are not those of the rest.")
@@ -294,7 +303,10 @@ def correct_bad_share(
     if design == "separate":
         why = "Gold was not drawn at random from the judged pool, so only the judge's error rates carry over."
         return CorrectedShare(corrected, "rogan_gladen", raw, (why,), rogan_gladen=corrected)
-    guard = flag_rate_guard(with_gold.flagged, with_gold.claims, rest.flagged, rest.claims)
+    guard = flag_rate_guard(
+        ratio_variance(with_gold.flagged, with_gold.claims, units=with_gold.units.get("flagged")),
+        ratio_variance(rest.flagged, rest.claims, units=rest.units.get("flagged")),
+    )
     if guard is not None and guard < GUARD_P:
         why = (
             f"The judge flags the gold claims at another rate than the rest (p = {guard:.4f}), so gold is no "
@@ -340,44 +352,58 @@ def _gold_counts(
     clusters: Any,
     strata: Any,
 ) -> tuple[_ItemCounts, list[Hashable]]:
-    gold_codes, judge_codes = encode_labels(gold, labels, "gold"), encode_labels(judge, labels, "judge")
+    gold_codes, judge_codes = encode_labels(gold, labels, "gold"), encode_runs(judge, labels, "judge")
     n = check_same_length(gold=gold_codes, judge=judge_codes, clusters=clusters, strata=strata)
     items, number = encode_clusters(clusters, n)
-    valid = (gold_codes >= 0) & (judge_codes >= 0)
-    is_bad = np.array([label in wanted for label in labels] + [False])
-    bad, flagged = is_bad[gold_codes] & valid, is_bad[judge_codes] & valid
+    known = judge_codes >= 0
+    labelled = (gold_codes >= 0)[:, None] & known
+    bad = _is_bad(gold_codes, labels, wanted)[:, None]
+    flagged = _is_bad(judge_codes, labels, wanted)
+    units = {
+        "flagged": UnitMeans.over(flagged, labelled, known),
+        "sensitivity": UnitMeans.over(flagged, labelled & bad, known),
+        "specificity": UnitMeans.over(~flagged, labelled & ~bad, known),
+    }
 
     def per_item(chosen: NDArray[Any]) -> NDArray[np.float64]:
-        return np.bincount(items[chosen], minlength=number).astype(float)
+        return np.bincount(items, weights=chosen, minlength=number).astype(float)
 
     counts = _ItemCounts(
-        per_item(valid),
-        per_item(bad),
-        per_item(flagged),
-        per_item(bad & flagged),
+        per_item(units["flagged"].denominator),
+        per_item(units["sensitivity"].denominator),
+        per_item(units["flagged"].numerator),
+        per_item(units["sensitivity"].numerator),
+        per_item(units["specificity"].numerator),
         excluded={
-            "missing_gold": int(((gold_codes < 0) & (judge_codes >= 0)).sum()),
-            "no_valid_verdict_on_gold": int((judge_codes < 0).sum()),
+            "missing_gold": int(((gold_codes < 0) & known.any(axis=1)).sum()),
+            "no_valid_verdict_on_gold": int((~known.any(axis=1)).sum()),
         },
+        units=units if judge_codes.shape[1] > 1 else {},
     )
     return counts, _item_strata(strata, items, number, "strata")
+
+
+def _is_bad(codes: NDArray[Any], labels: tuple[Hashable, ...], wanted: frozenset[Hashable]) -> Flags:
+    return np.array([label in wanted for label in labels] + [False])[codes]
 
 
 def _rest_counts(
     judge: Any, labels: tuple[Hashable, ...], wanted: frozenset[Hashable], clusters: Any, strata: Any
 ) -> tuple[_ItemCounts, list[Hashable]]:
-    codes = encode_labels(judge, labels, "judge_without_gold")
+    codes = encode_runs(judge, labels, "judge_without_gold")
     check_same_length(judge_without_gold=codes, strata_without_gold=strata)
     items, number = encode_clusters(clusters, len(codes), "clusters_without_gold")
     valid = codes >= 0
-    is_bad = np.array([label in wanted for label in labels] + [False])
+    flagged = UnitMeans.over(_is_bad(codes, labels, wanted), valid, valid)
     nothing = np.zeros(number)
     counts = _ItemCounts(
-        np.bincount(items[valid], minlength=number).astype(float),
+        np.bincount(items, weights=flagged.denominator, minlength=number).astype(float),
         nothing,
-        np.bincount(items[valid & is_bad[codes]], minlength=number).astype(float),
+        np.bincount(items, weights=flagged.numerator, minlength=number).astype(float),
         nothing,
-        excluded={"no_valid_verdict": int((~valid).sum())},
+        nothing,
+        excluded={"no_valid_verdict": int((~valid.any(axis=1)).sum())},
+        units={"flagged": flagged} if codes.shape[1] > 1 else {},
     )
     return counts, _item_strata(strata, items, number, "strata_without_gold")
 
@@ -394,10 +420,9 @@ def _item_strata(strata: Any, items: NDArray[np.integer], number: int, name: str
 
 
 def _rogan_gladen_of_counts(gold: _ItemCounts, rest: _ItemCounts, level: float, unit: str) -> Number:
-    positive = ratio_variance(gold.both, gold.bad, level)
-    negative_claims = gold.claims - gold.bad
-    negative = ratio_variance(negative_claims - (gold.flagged - gold.both), negative_claims, level)
-    judged = ratio_variance(rest.flagged, rest.claims, level)
+    positive = ratio_variance(gold.both, gold.bad, level, gold.units.get("sensitivity"))
+    negative = ratio_variance(gold.neither, gold.claims - gold.bad, level, gold.units.get("specificity"))
+    judged = ratio_variance(rest.flagged, rest.claims, level, rest.units.get("flagged"))
     excluded = {**gold.excluded, **rest.excluded}
     common: dict[str, Any] = {"level": level, "unit": unit, "clusters": judged.clusters, "excluded": excluded}
     if judged.total_m == 0 or positive.total_m == 0 or negative.total_m == 0:
@@ -424,17 +449,11 @@ def _rogan_gladen_of_counts(gold: _ItemCounts, rest: _ItemCounts, level: float, 
     )
 
 
-def flag_rate_guard(
-    flagged_gold: NDArray[Any],
-    claims_gold: NDArray[Any],
-    flagged_rest: NDArray[Any],
-    claims_rest: NDArray[Any],
-) -> float | None:
+def flag_rate_guard(first: RatioVariance, second: RatioVariance) -> float | None:
     """p value of the pooled score test that the judge flags gold and other claims at one rate.
 
     Clustered claims enter with their effective numbers. None where one side is empty.
     """
-    first, second = ratio_variance(flagged_gold, claims_gold), ratio_variance(flagged_rest, claims_rest)
     if first.total_m == 0 or second.total_m == 0:
         return None
     n1, n2 = (

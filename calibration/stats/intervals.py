@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .arrays import check_counts, check_level, check_same_length, encode_clusters
 from .quantiles import t_quantile, z_quantile
+from .repeated import Flags, UnitMeans
 from .results import NO_EXCLUSIONS, Number, undefined_number
 
 FEW_CLUSTERS = 10
@@ -77,7 +78,8 @@ class RatioVariance:
     se : float
         Clustered standard error (0 with fewer than two clusters).
     design_effect : float
-        Variance over that of independent units, never below 1.
+        Variance over that of independent units, each with one label; below 1 only where a unit is the mean of
+        repeated runs.
     n_eff : float
         Effective number of units for the Wilson interval.
     """
@@ -94,8 +96,13 @@ class RatioVariance:
         return self.total_y / self.total_m
 
 
-def ratio_variance(y: NDArray[Any], m: NDArray[Any], level: float = 0.95) -> RatioVariance:
-    """Linearised variance and effective size of ``sum(y) / sum(m)``, one row per cluster."""
+def ratio_variance(
+    y: NDArray[Any], m: NDArray[Any], level: float = 0.95, units: UnitMeans | None = None
+) -> RatioVariance:
+    """Linearised variance and effective size of ``sum(y) / sum(m)``, one row per cluster.
+
+    Where the units are means over repeated runs, ``units`` says what each of them adds.
+    """
     used = m > 0
     y, m = y[used], m[used]
     clusters, total_m, total_y = len(m), float(m.sum()), float(y.sum())
@@ -106,10 +113,14 @@ def ratio_variance(y: NDArray[Any], m: NDArray[Any], level: float = 0.95) -> Rat
     variance = clusters / (clusters - 1) * float(np.square(residuals).sum()) / total_m**2
     if total_y in (0.0, total_m):
         return RatioVariance(total_y, total_m, clusters, 0.0, 1.0, float(clusters))
-    if np.all(m == 1):
+    fractional = units is not None and not units.whole
+    if np.all(m == 1) and not fractional:
         # One unit per cluster: nothing is clustered, so the interval is Wilson's own.
         return RatioVariance(total_y, total_m, clusters, math.sqrt(variance), 1.0, total_m)
-    design_effect = max(1.0, variance / (share * (1 - share) / total_m))
+    independent = share * (1 - share) / total_m
+    design_effect = max(1.0, variance / independent)
+    if units is not None and fractional:
+        design_effect = max(variance, units.least_variance(share)) / independent
     correction = 1.0
     if total_m > 1:
         # Fractional denominators (shares) have no whole degrees of freedom; they are rounded up.
@@ -129,13 +140,14 @@ def share_number(
     label: str,
     unit: str,
     definition: str,
-    excluded: Mapping[str, int] = NO_EXCLUSIONS,
+    excluded: Mapping[str, float] = NO_EXCLUSIONS,
     flags: tuple[str, ...] = (),
     missing: float = 0,
     undefined: str = "zero_denominator",
+    units: UnitMeans | None = None,
 ) -> Number:
     """``sum(y) / sum(m)`` over clusters as a Number; ``missing`` units widen the worst-case range."""
-    ratio = ratio_variance(y, m, level)
+    ratio = ratio_variance(y, m, level, units)
     common: dict[str, Any] = {
         "level": level,
         "numerator": ratio.total_y,
@@ -168,6 +180,33 @@ def share_number(
     )
 
 
+def share_of_runs(
+    units: UnitMeans,
+    codes: NDArray[Any],
+    clusters: int,
+    *,
+    owed: Flags | None = None,
+    **described: Any,
+) -> Number:
+    """The share over units that are means of their runs; with one run it is that of the units themselves.
+
+    Of the units in ``owed`` every run should have given a label: the worst-case range covers that all the
+    labels that are not there had come out one way, and the other.
+    """
+    number = share_number(
+        np.bincount(codes, weights=units.numerator, minlength=clusters),
+        np.bincount(codes, weights=units.denominator, minlength=clusters),
+        units=units if units.runs > 1 else None,
+        **described,
+    )
+    there = units.times / units.runs
+    lost = float((1 - there[np.asarray(owed, dtype=bool)]).sum()) if owed is not None else 0.0
+    if not lost:
+        return number
+    known_y, known_m = float(units.numerator @ there), float(units.denominator @ there)
+    return replace(number, worst_case=(known_y / (known_m + lost), (known_y + lost) / (known_m + lost)))
+
+
 def clustered_rate(
     bad: Any,
     den: Any,
@@ -176,7 +215,7 @@ def clustered_rate(
     level: float = 0.95,
     label: str = "clustered rate",
     unit: str = "claim",
-    excluded: Mapping[str, int] = NO_EXCLUSIONS,
+    excluded: Mapping[str, float] = NO_EXCLUSIONS,
     missing: int = 0,
     definition: str = "clustered-rate",
 ) -> Number:
@@ -250,13 +289,14 @@ def clustered_mean(
     label: str,
     unit: str,
     definition: str,
-    excluded: Mapping[str, int] = NO_EXCLUSIONS,
+    excluded: Mapping[str, float] = NO_EXCLUSIONS,
     bounds: tuple[float, float] | None = (0.0, 1.0),
     flags: tuple[str, ...] = (),
     percentage: bool = True,
     undefined: str = "zero_denominator",
+    weights: NDArray[Any] | None = None,
 ) -> Number:
-    """Mean of a score with a t interval over clusters.
+    """Mean of a score with a t interval over clusters; with ``weights``, the weighted one.
 
     ``bounds`` are the possible values of the score: the interval is clipped to them, and where all values sit
     on one bound it is Wilson's for as many votes as there are clusters. Fewer than two clusters, or values
@@ -274,9 +314,11 @@ def clustered_mean(
     }
     if len(values) == 0:
         return undefined_number(undefined, flags=flags, **common)
-    sums = np.bincount(codes, weights=values, minlength=clusters)
-    sizes = np.bincount(codes, minlength=clusters).astype(float)
-    mean = float(values.mean())
+    weighed = np.ones(len(values)) if weights is None else weights
+    total = float(weighed.sum())
+    sums = np.bincount(codes, weights=weighed * values, minlength=clusters)
+    sizes = np.bincount(codes, weights=weighed, minlength=clusters)
+    mean = float(values.mean()) if weights is None else float(weighed @ values) / total
     if clusters < FEW_CLUSTERS:
         flags = (*flags, "too_few_clusters")
     if clusters < 2:
@@ -297,7 +339,7 @@ def clustered_mean(
             **common,
         )
     residuals = sums - mean * sizes
-    variance = clusters / (clusters - 1) * float(np.square(residuals).sum()) / len(values) ** 2
+    variance = clusters / (clusters - 1) * float(np.square(residuals).sum()) / total**2
     half = t_quantile(clusters - 1, level) * math.sqrt(variance)
     low, high = mean - half, mean + half
     if bounds is not None:

@@ -6,9 +6,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .arrays import check_level, check_same_length, encode_clusters
-from .intervals import share_number
+from .intervals import share_of_runs
+from .repeated import Flags, UnitMeans
 from .results import Number
 
 RAGTRUTH_TYPES: Mapping[str, tuple[str, bool]] = MappingProxyType(
@@ -205,10 +207,10 @@ def magesh_rates(
 
     Parameters
     ----------
-    correctness : sequence, shape (n,)
+    correctness : sequence, shape (n,), or array, shape (n, runs)
         correct, incorrect or refusal; "neither" for a response that asks back or is empty: it is in every
-        denominator and in no other bucket. None is missing.
-    groundedness : sequence, shape (n,)
+        denominator and in no other bucket. None is missing. Labels of several runs count as their mean.
+    groundedness : sequence, shape (n,), or array, shape (n, runs)
         grounded, misgrounded or ungrounded; it may be None where there is no correct answer.
     clusters : sequence, shape (n,), optional
         Item of each response.
@@ -228,35 +230,28 @@ def magesh_rates(
     """
     check_level(level)
     n = check_same_length(correctness=correctness, groundedness=groundedness, clusters=clusters)
-    for name, values, allowed in (
-        ("correctness", correctness, CORRECTNESS),
-        ("groundedness", groundedness, GROUNDEDNESS),
-    ):
-        for position, value in enumerate(values):
-            if value is not None and value not in allowed:
-                raise ValueError(f"{name} holds {value!r} at index {position}, which is not one of {allowed}")
+    right = _words(correctness, CORRECTNESS, "correctness")
+    ground = _words(groundedness, GROUNDEDNESS, "groundedness")
+    if right.shape != ground.shape:
+        raise ValueError(f"correctness has {right.shape[1]} runs and groundedness {ground.shape[1]}")
     codes, number = encode_clusters(clusters, n)
-    known = np.array(
-        [
-            right is not None and not (right == "correct" and ground is None)
-            for right, ground in zip(correctness, groundedness, strict=True)
-        ],
-        dtype=bool,
-    )
-    unlabelled = sum(right is None for right in correctness)
-    right = np.array(["" if value is None else value for value in correctness], dtype=object)
-    ground = np.array(["" if value is None else value for value in groundedness], dtype=object)
     correct, wrong, declined = right == "correct", right == "incorrect", right == "refusal"
+    known = (right != "") & ~(correct & (ground == ""))
+    unlabelled = int((right == "").all(axis=1).sum())
 
-    def rate(chosen: Any, label: str, key: str) -> Number:
-        return share_number(
-            np.bincount(codes[known & chosen], minlength=number).astype(float),
-            np.bincount(codes[known], minlength=number).astype(float),
+    def rate(chosen: Flags, label: str, key: str) -> Number:
+        return share_of_runs(
+            UnitMeans.over(chosen, known, known),
+            codes,
+            number,
             level=level,
             label=label,
             unit="response",
             definition=f"magesh-rates-{key}",
-            excluded={"unlabelled": unlabelled, "no_groundedness": int((~known).sum()) - unlabelled},
+            excluded={
+                "unlabelled": unlabelled,
+                "no_groundedness": int((~known.any(axis=1)).sum()) - unlabelled,
+            },
         )
 
     misgrounded = (ground == "misgrounded") & ~declined
@@ -269,3 +264,14 @@ def magesh_rates(
         declined=rate(declined, "Declined", "declined"),
         neither=rate(right == "neither", "Neither an answer nor a refusal", "neither"),
     )
+
+
+def _words(values: Any, allowed: tuple[str, ...], name: str) -> NDArray[Any]:
+    """Responses x runs; "" where there is no label."""
+    table = values if isinstance(values, np.ndarray) and values.ndim == 2 else None
+    words = list(values) if table is None else table.ravel().tolist()
+    for position, value in enumerate(words):
+        if value is not None and value not in allowed:
+            raise ValueError(f"{name} holds {value!r} at index {position}, which is not one of {allowed}")
+    found = np.array(["" if value is None else value for value in words], dtype=object)
+    return found.reshape((len(words), 1) if table is None else table.shape)

@@ -3,15 +3,17 @@
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .arrays import check_level, encode_clusters, encode_labels
-from .intervals import clustered_mean, share_number
+from .arrays import check_level, encode_clusters
+from .intervals import clustered_mean, share_of_runs
 from .labels import EMPTY, GROUNDING_LABELS
-from .results import Number, counted, plural
+from .repeated import UnitMeans, encode_runs
+from .results import Number, plural, whole_or_float
 
 UNITS = ("claim", "response", "decision")
 MOSTLY_UNVERIFIABLE = 0.20
@@ -58,8 +60,9 @@ class HallucinationRates:
         asserts something.
     review_queue : tuple
         Extraction gaps and empty responses: somebody should look at them.
-    counts : mapping of str to int
-        Labelled claims per label (in the decision unit, decision-critical ones).
+    counts : mapping of str to float
+        Labelled claims per label (in the decision unit, decision-critical ones); of a claim with several runs
+        the share of them that gave the label.
     missing : mapping of str to int
         Claims without a label, by reason.
     """
@@ -79,7 +82,7 @@ class HallucinationRates:
     empty: int
     extraction_gaps: tuple[Hashable, ...]
     review_queue: tuple[Hashable, ...]
-    counts: Mapping[str, int]
+    counts: Mapping[str, float]
     missing: Mapping[str, int]
 
     def as_dict(self) -> dict[str, Any]:
@@ -118,11 +121,11 @@ class HallucinationRates:
 
 @dataclass(frozen=True)
 class _ClaimTable:
-    """Responses x labels counts, with the claims that have no label beside them."""
+    """The claims with their labels, claims x runs, and the responses that they belong to."""
 
     ids: tuple[Hashable, ...]
-    counts: NDArray[np.int64]
-    unlabelled: NDArray[np.int64]
+    codes: NDArray[np.integer]
+    positions: NDArray[np.int64]
     items: NDArray[np.integer]
     n_items: int
     empty: NDArray[np.bool_]
@@ -130,8 +133,44 @@ class _ClaimTable:
     missing: Mapping[str, int]
     unflagged: int
 
-    def by_item(self, values: NDArray[Any]) -> NDArray[Any]:
-        return np.bincount(self.items, weights=values, minlength=self.n_items)
+    @property
+    def runs(self) -> int:
+        return self.codes.shape[1]
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        return self.codes >= 0
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Labelled claims, responses x runs x labels."""
+        cells = (self.positions[:, None] * self.runs + np.arange(self.runs)) * 4 + self.codes
+        flat = np.bincount(cells[self.known], minlength=len(self.ids) * self.runs * 4)
+        return flat.reshape(-1, self.runs, 4)
+
+    @cached_property
+    def unlabelled(self) -> NDArray[np.int64]:
+        """Claims without a label, responses x runs."""
+        claims = np.bincount(self.positions, minlength=len(self.ids))
+        return claims[:, None] - self.counts.sum(axis=2)
+
+    @cached_property
+    def label_counts(self) -> list[float]:
+        """Claims of each label; over several runs the sum of what each claim is of it."""
+        if self.runs == 1:
+            return self.counts.sum(axis=(0, 1)).tolist()
+        shares = [UnitMeans.over(self.codes == label, self.known, self.known) for label in range(4)]
+        return [whole_or_float(float(share.numerator.sum())) for share in shares]
+
+    def share(self, hit: NDArray[np.bool_], within: NDArray[np.bool_], **described: Any) -> Number:
+        """Share of the claims, whose labels may differ from run to run."""
+        return share_of_runs(
+            UnitMeans.over(hit, within, self.known),
+            self.items[self.positions],
+            self.n_items,
+            owed=np.ones(len(self.codes), dtype=bool),
+            **described,
+        )
 
 
 def hallucination_rates(
@@ -153,8 +192,10 @@ def hallucination_rates(
 
     Parameters
     ----------
-    labels : sequence, shape (claims,)
-        supported, contradicted, unsupported or unverifiable; None where the claim has no valid label.
+    labels : sequence, shape (claims,), or array of positions, shape (claims, runs)
+        supported, contradicted, unsupported or unverifiable; None where the claim has no valid label. Labels
+        of several runs count as their mean: a claim (in the response unit a response) by the share of the
+        runs in which it has a label.
     response : sequence, shape (claims,)
         Identifier of each claim's response.
     responses : sequence, shape (R,), optional
@@ -182,6 +223,18 @@ def hallucination_rates(
         or bad. In the response unit a response with an unlabelled claim is left out, whatever its other
         claims say: keeping only those that are settled would select on the outcome.
 
+    Notes
+    -----
+    Over several runs, claim i counts with the means :math:`\bar y_i` and :math:`\bar m_i` of the runs that
+    labelled it, and the interval is that of `clustered_rate` with
+
+    .. math:: n_{eff} = \frac{p(1-p)}{\max\left(v, \; \sum_i (\bar y_i - p \bar m_i)^2 / M^2, \;
+              p(1-p)/N\right)} \left(\frac{t_{M-1}}{t_{R-1}}\right)^2
+
+    over M claims and N labels: v is clustered by item as ever, so that runs are no further items, and is
+    never below the variance that the claims, and the single labels, would have were they independent. Where
+    every run says the same, it is the interval of one run.
+
     References
     ----------
     Min, S. et al. (2023). FActScore. EMNLP. Korn and Graubard (1998), see `clustered_rate`.
@@ -195,8 +248,7 @@ def hallucination_rates(
     table = everything
     if unit == "decision":
         table = _claim_table(labels, response, responses, items, verdicts, empty, decision, missing_reason)
-    gaps = (everything.counts.sum(axis=1) + everything.unlabelled == 0) & everything.answered
-    gaps &= ~everything.empty
+    gaps = _zero_claim(everything) & everything.answered & ~everything.empty
     headline = _response_rates(table, level) if unit == "response" else _pooled_rates(table, unit, level)
     return HallucinationRates(
         unit=unit,
@@ -210,7 +262,7 @@ def hallucination_rates(
         empty=int(everything.empty.sum()),
         extraction_gaps=tuple(everything.ids[position] for position in np.flatnonzero(gaps)),
         review_queue=tuple(everything.ids[position] for position in np.flatnonzero(gaps | everything.empty)),
-        counts=dict(zip(GROUNDING_LABELS, table.counts.sum(axis=0).tolist(), strict=True)),
+        counts=dict(zip(GROUNDING_LABELS, table.label_counts, strict=True)),
         missing=table.missing,
         **headline,
     )
@@ -226,7 +278,7 @@ def _claim_table(
     decision: Any,
     missing_reason: Any,
 ) -> _ClaimTable:
-    codes = encode_labels(labels, GROUNDING_LABELS, "labels")
+    codes = encode_runs(labels, GROUNDING_LABELS, "labels")
     claims = len(codes)
     for name, values in (("response", response), ("decision", decision), ("missing_reason", missing_reason)):
         if values is not None and len(values) != claims:
@@ -242,8 +294,7 @@ def _claim_table(
     kept = np.ones(claims, dtype=bool) if decision is None else np.array([bool(flag) for flag in decision])
     if claims == 0:
         kept = np.zeros(0, dtype=bool)
-    labelled = kept & (codes >= 0)
-    absent = kept & (codes < 0)
+    absent = kept & (codes < 0).all(axis=1)
     item_codes, n_items = encode_clusters(items, len(ids), "items")
     verdict_list = list(verdicts) if verdicts is not None else [None] * len(ids)
     is_empty = (
@@ -255,13 +306,13 @@ def _claim_table(
     )
     return _ClaimTable(
         ids=ids,
-        counts=np.bincount(positions[labelled] * 4 + codes[labelled], minlength=4 * len(ids)).reshape(-1, 4),
-        unlabelled=np.bincount(positions[absent], minlength=len(ids)),
+        codes=codes[kept],
+        positions=positions[kept],
         items=item_codes,
         n_items=n_items,
         empty=np.array(is_empty, dtype=bool),
         answered=np.array([verdict == "ANSWERED" for verdict in verdict_list], dtype=bool),
-        missing=counted(reasons),
+        missing=dict(reasons),
         unflagged=int((~kept).sum()),
     )
 
@@ -287,52 +338,61 @@ def _response_positions(response: Any, responses: Any) -> tuple[tuple[Hashable, 
 
 
 def _zero_claim(table: _ClaimTable) -> NDArray[np.bool_]:
-    return table.counts.sum(axis=1) + table.unlabelled == 0
+    return np.bincount(table.positions, minlength=len(table.ids)) == 0
+
+
+def _only_unverifiable(table: _ClaimTable) -> NDArray[np.bool_]:
+    """Responses x runs: every claim is unverifiable, and there is one."""
+    known = table.counts.sum(axis=2)
+    return (known > 0) & (table.counts[:, :, UNVERIFIABLE] == known) & (table.unlabelled == 0)
 
 
 def _all_unverifiable(table: _ClaimTable) -> NDArray[np.bool_]:
-    known = table.counts.sum(axis=1)
-    return (known > 0) & (table.counts[:, UNVERIFIABLE] == known) & (table.unlabelled == 0)
+    """Responses whose claims are all unverifiable, in every run that labelled all of them."""
+    only, unlabelled = _only_unverifiable(table), table.unlabelled > 0
+    return np.asarray(only.any(axis=1) & (only | unlabelled).all(axis=1))
 
 
 def _pooled_rates(table: _ClaimTable, unit: str, level: float) -> dict[str, Number]:
-    counts = table.counts.astype(float)
-    checkable = counts[:, :UNVERIFIABLE].sum(axis=1)
-    bad = counts[:, CONTRADICTED] + counts[:, UNSUPPORTED]
-    missing = int(table.unlabelled.sum())
+    codes, known = table.codes, table.known
+    checkable = known & (codes != UNVERIFIABLE)
     excluded = {**table.missing, "not_decision_critical": table.unflagged}
-    unverifiable = int(counts[:, UNVERIFIABLE].sum())
     noun = "claims" if unit == "claim" else "decision-critical claims"
 
-    def rate(numerator: Any, denominator: Any, label: str, key: str, left_out: Mapping[str, int]) -> Number:
-        return share_number(
-            table.by_item(numerator),
-            table.by_item(denominator),
+    def rate(
+        hit: NDArray[np.bool_],
+        within: NDArray[np.bool_],
+        label: str,
+        key: str,
+        left_out: Mapping[str, float],
+    ) -> Number:
+        return table.share(
+            hit,
+            within,
             level=level,
             label=label,
             unit=unit,
             definition=f"hallucination-rates-{key}",
             excluded=left_out,
-            missing=missing,
         )
 
-    not_checkable = {**excluded, "unverifiable": unverifiable}
+    not_checkable = {**excluded, "unverifiable": table.label_counts[UNVERIFIABLE]}
     share = rate(
-        counts[:, UNVERIFIABLE],
-        counts.sum(axis=1),
-        f"Unverifiable share of {noun}",
-        "unverifiable_share",
-        excluded,
+        codes == UNVERIFIABLE, known, f"Unverifiable share of {noun}", "unverifiable_share", excluded
     )
     rates = {
         "hallucination": rate(
-            bad, checkable, f"Hallucination rate of {noun}", "hallucination", not_checkable
+            (codes == CONTRADICTED) | (codes == UNSUPPORTED),
+            checkable,
+            f"Hallucination rate of {noun}",
+            "hallucination",
+            not_checkable,
         ),
         "contradicted": rate(
-            counts[:, CONTRADICTED], checkable, f"Contradicted rate of {noun}", "contradicted", not_checkable
+            codes == CONTRADICTED, checkable, f"Contradicted rate of {noun}", "contradicted", not_checkable
         ),
         "faithfulness": rate(
-            counts[:, SUPPORTED], checkable, f"Faithfulness of {noun}", "faithfulness", not_checkable
+            codes == SUPPORTED, checkable, f"Faithfulness of {noun}", "faithfulness", not_checkable
         ),
     }
     if share.value is not None and share.value > MOSTLY_UNVERIFIABLE:
@@ -344,67 +404,67 @@ def _response_rates(table: _ClaimTable, level: float) -> dict[str, Number]:
     """Shares of the responses whose claims are all labelled, on one denominator.
 
     Keeping the half-labelled ones that a bad claim already settles would select on the outcome; they only
-    narrow the worst-case range.
+    narrow the worst-case range. Of several runs, each that labelled all claims of a response counts for it.
     """
     counts, complete = table.counts, table.unlabelled == 0
 
     def rate(hit: NDArray[np.bool_], label: str, key: str, *, inverse: bool = False) -> Number:
         chosen = ~hit if inverse else hit
-        number = share_number(
-            table.by_item((chosen & complete).astype(float)),
-            table.by_item(complete.astype(float)),
+        number = share_of_runs(
+            UnitMeans.over(chosen, complete, complete),
+            table.items,
+            table.n_items,
             level=level,
             label=label,
             unit="response",
             definition=f"hallucination-rates-{key}",
-            excluded={"unlabelled_claims": int((~complete).sum())},
+            excluded={"unlabelled_claims": int((~complete.any(axis=1)).sum())},
         )
         if complete.all():
             return number
         fewest, most = int(hit.sum()), int((hit | ~complete).sum())
         if inverse:
-            fewest, most = len(hit) - most, len(hit) - fewest
-        return replace(number, worst_case=(fewest / len(hit), most / len(hit)))
+            fewest, most = hit.size - most, hit.size - fewest
+        return replace(number, worst_case=(fewest / hit.size, most / hit.size))
 
-    bad = counts[:, CONTRADICTED] + counts[:, UNSUPPORTED] > 0
+    bad = counts[:, :, CONTRADICTED] + counts[:, :, UNSUPPORTED] > 0
     rates = {
         "hallucination": rate(bad, "Responses with a bad claim", "hallucination"),
         "contradicted": rate(
-            counts[:, CONTRADICTED] > 0, "Responses with a contradicted claim", "contradicted"
+            counts[:, :, CONTRADICTED] > 0, "Responses with a contradicted claim", "contradicted"
         ),
         "faithfulness": rate(bad, "Responses without a bad claim", "faithfulness", inverse=True),
     }
-    total = int(counts.sum())
-    if total and counts[:, UNVERIFIABLE].sum() / total > MOSTLY_UNVERIFIABLE:
+    total = sum(table.label_counts)
+    if total and table.label_counts[UNVERIFIABLE] / total > MOSTLY_UNVERIFIABLE:
         rates = {key: number.with_flags("mostly_unverifiable") for key, number in rates.items()}
-    share = rate(counts[:, UNVERIFIABLE] > 0, "Responses with an unverifiable claim", "unverifiable_share")
+    share = rate(counts[:, :, UNVERIFIABLE] > 0, "Responses with an unverifiable claim", "unverifiable_share")
     return {**rates, "unverifiable_share": share}
 
 
 def _supported_share(table: _ClaimTable, unit: str, level: float) -> Number:
-    counts = table.counts.astype(float)
-    return share_number(
-        table.by_item(counts[:, SUPPORTED]),
-        table.by_item(counts.sum(axis=1)),
+    return table.share(
+        table.codes == SUPPORTED,
+        table.known,
         level=level,
         label="Supported share of all claims",
         unit="decision" if unit == "decision" else "claim",
         definition="hallucination-rates-supported_share",
         excluded={**table.missing, "not_decision_critical": table.unflagged},
-        missing=int(table.unlabelled.sum()),
     )
 
 
 def _mean(
     table: _ClaimTable, level: float, *, share: bool = False, without: NDArray[np.bool_] | None = None
 ) -> Number:
-    unsettled = table.unlabelled > 0
-    unverifiable = _all_unverifiable(table)
+    complete = table.unlabelled == 0
+    unsettled, unverifiable = ~complete.any(axis=1), _all_unverifiable(table)
     gaps = np.zeros(len(table.ids), dtype=bool) if without is None else without
     kept = ~(table.empty | unsettled | unverifiable | gaps)
+    scored = (complete & ~_only_unverifiable(table))[kept]
     counts = table.counts[kept]
-    checkable = counts[:, :UNVERIFIABLE].sum(axis=1)
-    bad = counts[:, CONTRADICTED] + counts[:, UNSUPPORTED]
+    checkable = counts[:, :, :UNVERIFIABLE].sum(axis=2)
+    bad = counts[:, :, CONTRADICTED] + counts[:, :, UNSUPPORTED]
     scores = bad / np.maximum(checkable, 1)
     if not share:
         scores = 1 - scores
@@ -417,7 +477,7 @@ def _mean(
         else "mean_faithfulness_without_gaps"
     )
     return clustered_mean(
-        scores,
+        np.where(scored, scores, 0.0).sum(axis=1) / scored.sum(axis=1),
         codes,
         number,
         level=level,

@@ -41,9 +41,10 @@ FLAGS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+ROUNDING = 1e-12
 PLURALS: Mapping[str, str] = MappingProxyType({"query": "queries", "series": "series", "reply": "replies"})
 
-NO_EXCLUSIONS: Mapping[str, int] = MappingProxyType({})
+NO_EXCLUSIONS: Mapping[str, Any] = MappingProxyType({})
 
 
 def finite_or_none(value: float | None) -> float | None:
@@ -57,15 +58,23 @@ def finite_or_none(value: float | None) -> float | None:
 
 
 def whole_or_float(value: float) -> int | float:
+    """A count for JSON; a sum of thirds that is a whole number but for rounding is one."""
     number = float(value)
-    return int(number) if number.is_integer() else number
+    nearest = round(number)
+    return nearest if abs(number - nearest) <= ROUNDING * max(1.0, abs(number)) else number
 
 
-def counted(excluded: Mapping[str, int] | None) -> Mapping[str, int]:
+def written_count(count: float) -> str:
+    """A count as it is read: whole, or, where units are means over repeated runs, with two digits."""
+    whole = whole_or_float(count)
+    return f"{whole}" if isinstance(whole, int) else f"{whole:.2f}"
+
+
+def counted(excluded: Mapping[str, float] | None) -> Mapping[str, Any]:
     """A read-only copy without the reasons that excluded nothing."""
     if not excluded:
         return NO_EXCLUSIONS
-    return MappingProxyType({reason: int(count) for reason, count in excluded.items() if count})
+    return MappingProxyType({reason: whole_or_float(count) for reason, count in excluded.items() if count})
 
 
 def plural(count: float, unit: str) -> str:
@@ -92,8 +101,8 @@ class Number:
         Number of units (claims, responses, pairs) behind the figure.
     clusters : int
         Number of independent items behind the figure.
-    excluded : mapping of str to int
-        What was left out, by reason.
+    excluded : mapping of str to float
+        What was left out, by reason; whole but where units are means over repeated runs.
     flags : tuple of str
         Warnings to show beside the figure (keys of `FLAGS`).
     definition : str
@@ -119,7 +128,7 @@ class Number:
     denominator: float | None = None
     n: int = 0
     clusters: int = 0
-    excluded: Mapping[str, int] = field(default_factory=lambda: NO_EXCLUSIONS)
+    excluded: Mapping[str, float] = field(default_factory=lambda: NO_EXCLUSIONS)
     flags: tuple[str, ...] = ()
     definition: str = ""
     undefined: str | None = None
@@ -185,8 +194,8 @@ class Number:
         parts = f"{name}: {self._written(self.value)}"
         if self.numerator is not None and self.denominator is not None:
             unit = plural(self.denominator, self.unit)
-            numerator, denominator = whole_or_float(self.numerator), whole_or_float(self.denominator)
-            parts = f"{name}: {numerator:g} of {denominator:g} {unit}, {self._written(self.value)}"
+            numerator, denominator = written_count(self.numerator), written_count(self.denominator)
+            parts = f"{name}: {numerator} of {denominator} {unit}, {self._written(self.value)}"
         if self.low is None or self.high is None:
             parts += ", no interval"
         else:
@@ -198,10 +207,12 @@ class Number:
         return f"{100 * value:.1f}%" if self.percentage else f"{value:.2f}"
 
 
-def _left_out(excluded: Mapping[str, int]) -> str:
+def _left_out(excluded: Mapping[str, float]) -> str:
     if not excluded:
         return ""
-    listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in excluded.items())
+    listed = ", ".join(
+        f"{written_count(count)} {reason.replace('_', ' ')}" for reason, count in excluded.items()
+    )
     return f" (left out: {listed})"
 
 

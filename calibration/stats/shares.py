@@ -4,10 +4,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from .arrays import check_labels, check_level, check_same_length, encode_clusters, encode_labels
-from .intervals import share_number
+from .arrays import check_labels, check_level, check_same_length, encode_clusters
+from .intervals import share_of_runs
+from .repeated import Flags, UnitMeans, encode_runs
 from .results import NO_EXCLUSIONS, Number
 
 
@@ -40,8 +39,8 @@ def label_shares(
     labels: Sequence[Hashable],
     clusters: Any = None,
     unit: str = "claim",
-    excluded: Mapping[str, int] = NO_EXCLUSIONS,
-    missing: int = 0,
+    excluded: Mapping[str, float] = NO_EXCLUSIONS,
+    owed: Flags | None = None,
     level: float = 0.95,
 ) -> tuple[LabelShare, ...]:
     r"""Share of each label of a dimension among the targets that have one.
@@ -50,8 +49,9 @@ def label_shares(
 
     Parameters
     ----------
-    codes : sequence, shape (n,)
-        Labels, or their positions in `labels`; None or -1 where there is none.
+    codes : sequence, shape (n,), or array of positions, shape (n, runs)
+        Labels, or their positions in `labels`; None or -1 where there is none. Labels of several runs count
+        as their mean.
     labels : sequence
         Every label of the dimension, in its order.
     clusters : sequence, shape (n,), optional
@@ -60,9 +60,9 @@ def label_shares(
         What a target is: claim, response, passage or citation.
     excluded : mapping of str to int
         Targets without a label, by reason; it is carried along.
-    missing : int
-        Those among them that should have one: the range of each share covers that all of them had this label,
-        and that none had.
+    owed : array of bool, shape (n,), optional
+        Targets that should have a label (in every run): the range of each share covers that all the labels
+        that are not there had been this one, and that none had.
     level : float
         Confidence level.
 
@@ -78,23 +78,23 @@ def label_shares(
     """
     check_level(level)
     names = check_labels(labels)
-    found = encode_labels(codes, names, "codes")
-    n = check_same_length(codes=found, clusters=clusters)
+    found = encode_runs(codes, names, "codes")
+    n = check_same_length(codes=found, clusters=clusters, owed=owed)
     items, number = encode_clusters(clusters, n)
     has = found >= 0
-    whole = np.bincount(items[has], minlength=number).astype(float)
     return tuple(
         LabelShare(
             label,
-            share_number(
-                np.bincount(items[found == position], minlength=number).astype(float),
-                whole,
+            share_of_runs(
+                UnitMeans.over(found == position, has, has),
+                items,
+                number,
+                owed=owed,
                 level=level,
                 label=str(label),
                 unit=unit,
                 definition="label-shares",
                 excluded=excluded,
-                missing=missing,
             ),
         )
         for position, label in enumerate(names)

@@ -29,6 +29,12 @@ def share(value) -> str:
 
 
 @register.filter
+def amount(count):
+    """A count as it is; 12.3333, of units that are means over several runs, as 12.33."""
+    return f"{count:.2f}" if isinstance(count, float) else count
+
+
+@register.filter
 def word_count(value) -> str:
     """41.27 as 41.3."""
     return UNKNOWN if value is None else f"{value:.1f}"

@@ -177,7 +177,10 @@ def labelled_set(slug="set", graders=("ada", "ben"), kind=Round.Kind.FIRST, eval
 
 
 def judged(labelled, verdicts, *, name="judge-a", dimension="grounding", origin="run", **fields):
-    """A complete judge run with the given verdicts: (response, claim or None, label or failure kind)."""
+    """A complete judge run with the given verdicts: (response, claim or None, label or failure kind).
+
+    With `repeats` the last is a tuple, one of them a run.
+    """
     kind = Judge.Kind.IMPORTED if origin == "imported" else Judge.Kind.OPENAI
     judge = Judge.objects.create(evalset=labelled.version.evalset, name=name, kind=kind, model="model-x")
     run = JudgeRun.objects.create(
@@ -199,11 +202,13 @@ def judged(labelled, verdicts, *, name="judge-a", dimension="grounding", origin=
             response=response,
             claim=claim,
             dimension=dimension,
+            run_index=index,
             resolved_model="" if origin == "imported" else "model-x-2026",
-            **({"state": "failed", "failure": said} if said in Verdict.Failure.values else {}),
-            **({"state": "valid", "label": said} if said not in Verdict.Failure.values else {}),
+            **({"state": "failed", "failure": one} if one in Verdict.Failure.values else {}),
+            **({"state": "valid", "label": one} if one not in Verdict.Failure.values else {}),
         )
         for response, claim, said in verdicts
+        for index, one in enumerate(said if isinstance(said, tuple) else (said,), 1)
     )
     return run
 

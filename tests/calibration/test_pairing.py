@@ -64,16 +64,18 @@ def test_failed_pending_and_missing_verdicts_are_counted_apart():
     assert made.judge.missing() == {"not_judged": 1, "verdict_failed": 1, "verdict_pending": 1}
 
 
-def test_only_the_first_of_several_verdicts_on_a_target_is_paired():
+def test_agreement_takes_the_first_of_several_verdicts_on_a_target_and_rates_all():
     labelled = labelled_set()
     response = labelled.response("r1")
-    claim = labelled.claim(response, "supported", "supported")
-    run = judged(labelled, [(response, claim, "supported")])
-    run.verdicts.create(
-        response=response, claim=claim, dimension="grounding", run_index=2, state="valid", label="unsupported"
-    )
+    claims = [labelled.claim(response, "supported", "supported") for _number in range(2)]
+    said = (("supported", "unsupported", "unparseable"), ("timeout", "supported", "supported"))
+    verdicts = [(response, claim, labels) for claim, labels in zip(claims, said, strict=True)]
+    judge = table(labelled, judge_run=judged(labelled, verdicts, repeats=3)).judge
 
-    assert table(labelled, judge_run=run).judge.codes.tolist() == [0]
+    assert judge.codes.tolist() == [0, -1]
+    assert judge.missing() == {"verdict_failed": 1}
+    assert judge.runs.tolist() == [[0, 2, -1], [-1, 0, 0]]
+    assert not judge.never_said().any()
 
 
 def test_a_split_claim_counts_for_the_graders_and_its_parts_for_gold_and_judge():

@@ -56,6 +56,11 @@ def _sentences_of(figures: dict[str, Any]) -> list[str]:
         words.append(figures["extraction"]["sentence"])
     elif "withheld" in figures.get("hallucination", {}):
         words.append(f"{', '.join(HEADLINES)}: withheld, {figures['hallucination']['withheld']['state']}.")
+    for dimension, behind in figures.get("repeats", {}).items():
+        words.append(
+            f"{dimension}: the mean of {behind['runs']} runs of each of {behind['targets']} targets; "
+            f"{behind['targets_of_fewer_runs']} lack {behind['labels_lost']} valid verdicts in some of them."
+        )
     abstention = figures.get("abstention", {})
     if "withheld" in abstention:
         words.append(f"abstention: withheld, {abstention['withheld']['state']}.")

@@ -412,9 +412,11 @@ def test_repeats_show_how_far_the_judge_agrees_with_itself_and_no_label(client, 
     [entry] = page.context["repeats"]
     assert entry.found.unanimous.value == pytest.approx(5 / 6)
     assert entry.found.pairwise.value == pytest.approx(5 / 6)
-    assert 0 < entry.share_within <= 1
+    assert 0 < entry.share_within.value <= 1
+    assert (entry.share_within.low, entry.share_within.flags) == (None, ("too_few_clusters",))
     words = page.content.decode()
     assert "How far the judge agrees with itself" in words
+    assert "fewer than ten items" in words
     assert words.count("83.3\u202f%</a>") == 2
     assert "supported" not in words
 

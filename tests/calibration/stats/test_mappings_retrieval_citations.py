@@ -84,7 +84,9 @@ def test_a_response_that_asks_back_is_in_every_denominator_and_in_no_other_bucke
 def test_shares_of_labels_have_the_interval_of_their_items_and_count_what_has_none():
     """6 of 8 and 2 of 8 in as many items: Wilson, as statsmodels' proportion_confint(6, 8) gives it."""
     given = ["relevant"] * 6 + ["irrelevant"] * 2 + [None]
-    shares = label_shares(given, labels=("relevant", "irrelevant"), excluded={"unresolved": 1}, missing=1)
+    shares = label_shares(
+        given, labels=("relevant", "irrelevant"), excluded={"unresolved": 1}, owed=[True] * 9
+    )
     relevant = shares[0].share
     low, high = proportion_confint(6, 8, method="wilson")
     assert (relevant.numerator, relevant.denominator) == (6, 8)
