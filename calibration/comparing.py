@@ -347,7 +347,8 @@ def _claim_rows(name: str, claims: Targets, column: Column, responses: Targets, 
 
 
 def _response_rows(name: str, responses: Targets, column: Column) -> _Rows:
-    verdicts = np.array(verdict_words(responses, column), dtype=object).reshape(len(responses), -1)
+    verdicts = np.array(verdict_words(responses, column), dtype=object)
+    verdicts = verdicts if verdicts.ndim == 2 else verdicts[:, None]
     classes = np.array([word or "" for word in question_classes(responses)], dtype=object)
     asked, hit = {
         "over_answering": (classes == "unanswerable", verdicts == "ANSWERED"),
