@@ -27,6 +27,7 @@ from evalsets.importing.validate import restored
 from evalsets.labels import LABELS
 from evalsets.models import Claim, EvalSet, EvalSetVersion, Item, Response, SystemRun
 from evalsets.queries import counts, whole_material
+from evalsets.storing import GRADER, JUDGE, Checked
 from evalsets.text import is_blank
 
 AT_ONCE = 500
@@ -51,11 +52,16 @@ def import_evalset(
     `person` is who asks and needs the right to; `lead` is made a lead of the eval set by somebody who has the
     machine in hand. `on_stored` gets the object that is returned, inside the transaction, as its last word.
     """
-    source = {"stream": stream, "filename": filename, "name": name, "with_labels": with_labels}
-    source |= {"mapping": mapping, "on_progress": on_progress}
-    check_evalset(**source)
+    given = {"name": name, "with_labels": with_labels, "on_progress": on_progress}
+    checked = check_evalset(stream=stream, filename=filename, mapping=mapping, **given)
     return store_evalset(
-        **source, person=person, lead=lead, freeze=freeze, dry_run=dry_run, on_stored=on_stored
+        checked=checked,
+        person=person,
+        lead=lead,
+        freeze=freeze,
+        dry_run=dry_run,
+        on_stored=on_stored,
+        **given,
     )
 
 
@@ -67,9 +73,9 @@ def check_evalset(
     with_labels: bool = False,
     mapping: ColumnMap | None = None,
     on_progress=None,
-) -> None:
+) -> Checked:
     """The first half of `import_evalset`: the whole file is read, and nothing is written."""
-    evalsets.check_evalset(
+    return evalsets.check_evalset(
         stream=stream,
         filename=filename,
         name=name,
@@ -80,22 +86,19 @@ def check_evalset(
 
 def store_evalset(
     *,
-    stream: BinaryIO,
-    filename: str,
+    checked: Checked,
     name: str,
     person=None,
     lead=None,
     with_labels: bool = False,
     freeze: bool = False,
     dry_run: bool = False,
-    mapping: ColumnMap | None = None,
     on_progress=None,
     on_stored: Callable[[dict], None] | None = None,
 ) -> dict:
-    """The second half: what the file says is checked again while it is written."""
-    source = {"stream": stream, "filename": filename, "mapping": _spoken_of(mapping, with_labels)}
+    """The second half: what was checked is stored."""
     with transaction.atomic():
-        imported = evalsets.store_evalset(**source, name=name, person=person, on_progress=on_progress)
+        imported = evalsets.store_evalset(checked=checked, name=name, person=person, on_progress=on_progress)
         labelled = _store_labels(imported, with_labels=with_labels)
         version = imported.version
         if lead is not None:
@@ -132,10 +135,9 @@ def import_responses(
     on_stored: Callable[[dict], None] | None = None,
 ) -> dict:
     """Add the responses of a file to a frozen version, one draft system run for each system."""
-    source = {"stream": stream, "filename": filename, "version": version, "with_labels": with_labels}
-    source |= {"mapping": mapping, "on_progress": on_progress}
-    check_responses(**source)
-    return store_responses(**source, freeze=freeze, dry_run=dry_run, on_stored=on_stored)
+    given = {"version": version, "with_labels": with_labels, "on_progress": on_progress}
+    checked = check_responses(stream=stream, filename=filename, mapping=mapping, **given)
+    return store_responses(checked=checked, freeze=freeze, dry_run=dry_run, on_stored=on_stored, **given)
 
 
 def check_responses(
@@ -146,9 +148,9 @@ def check_responses(
     with_labels: bool = False,
     mapping: ColumnMap | None = None,
     on_progress=None,
-) -> None:
+) -> Checked:
     """The first half of `import_responses`: the whole file is read, and nothing is written."""
-    evalsets.check_responses(
+    return evalsets.check_responses(
         stream=stream,
         filename=filename,
         version=version,
@@ -159,20 +161,17 @@ def check_responses(
 
 def store_responses(
     *,
-    stream: BinaryIO,
-    filename: str,
+    checked: Checked,
     version: EvalSetVersion,
     with_labels: bool = False,
     freeze: bool = False,
     dry_run: bool = False,
-    mapping: ColumnMap | None = None,
     on_progress=None,
     on_stored: Callable[[dict], None] | None = None,
 ) -> dict:
-    """The second half: what the file says is checked again while it is written."""
-    source = {"stream": stream, "filename": filename, "mapping": _spoken_of(mapping, with_labels)}
+    """The second half: what was checked is stored."""
     with transaction.atomic():
-        imported = evalsets.store_responses(**source, version=version, on_progress=on_progress)
+        imported = evalsets.store_responses(checked=checked, version=version, on_progress=on_progress)
         labelled = _store_labels(imported, with_labels=with_labels)
         SystemRun.objects.filter(pk__in=[run.pk for run in imported.runs]).update(notices=imported.notices)
         if freeze:
@@ -221,26 +220,25 @@ def _run_described(run: SystemRun) -> dict:
 
 def _store_labels(imported: evalsets.Imported, *, with_labels: bool) -> dict[str, int]:
     """Hand the labels of the file to their owners; without `with_labels` only say that they are there."""
-    by_kind = Counter(kind for kind, *_rest in imported.labels)
+    graders, judges = imported.labels[GRADER], imported.labels[JUDGE]
     if not with_labels:
-        if by_kind:
+        if graders or judges:
             imported.notices.append(
-                f"The file holds {by_kind['grader']} labels of graders and {by_kind['judge']} of judges; "
+                f"The file holds {len(graders)} labels of graders and {len(judges)} of judges; "
                 "they were not imported, since that was not asked for."
             )
         return {"annotations": 0, "verdicts": 0}
     version, runs = imported.version, imported.runs
-    if by_kind["grader"]:
-        names = {name: None for kind, name, *_rest in imported.labels if kind == "grader"}
+    if graders:
+        names = {name: None for name, *_rest in graders}
         _refuse_names_that_differ_in_case(version.evalset, names)
-        _record_annotations(version, runs, (row for kind, *row in imported.labels if kind == "grader"))
-    if by_kind["judge"]:
-        verdicts = (row for kind, *row in imported.labels if kind == "judge")
+        _record_annotations(version, runs, graders)
+    if judges:
         try:
-            record_imported_verdicts(version=version, runs=runs, verdicts=verdicts)
+            record_imported_verdicts(version=version, runs=runs, verdicts=judges)
         except Refused as error:
             raise ImportRefused([Problem(None, "judge_labels", str(error))]) from error
-    return {"annotations": by_kind["grader"], "verdicts": by_kind["judge"]}
+    return {"annotations": len(graders), "verdicts": len(judges)}
 
 
 def _record_annotations(version: EvalSetVersion, runs: list[SystemRun], labels: Iterable) -> Round:

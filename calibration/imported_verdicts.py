@@ -9,8 +9,11 @@ from django.utils.translation import gettext as _
 
 from calibration.models import Judge, JudgeRun, Verdict
 from calibration.services import BATCH, BUILT_IN, Refused, next_run_number
+from evalsets.bulk import Bulk
 from evalsets.labels import LABELS, TARGET_OF
 from evalsets.models import EvalSet, EvalSetVersion, SystemRun
+
+_VERDICTS = Bulk(Verdict, "run", "response", "claim", "dimension", "label", "state")
 
 
 @transaction.atomic
@@ -61,20 +64,8 @@ def _import_run(version, runs, name, rows) -> JudgeRun:
         {*run.dimensions, *(dimension for _, _, dimension, _ in rows)}, key=list(LABELS).index
     )
     run.save(update_fields=["dimensions"])
-    Verdict.objects.bulk_create(
-        (
-            Verdict(
-                run=run,
-                response_id=response,
-                claim_id=claim,
-                dimension=dimension,
-                label=label,
-                state=Verdict.State.VALID,
-            )
-            for response, claim, dimension, label in rows
-        ),
-        batch_size=BATCH,
-    )
+    for start in range(0, len(rows), BATCH):
+        _VERDICTS.insert([(run.pk, *row, Verdict.State.VALID.value) for row in rows[start : start + BATCH]])
     return run
 
 

@@ -6,6 +6,7 @@ the version it was calibrated on, is passed. The phrase matcher runs beside it, 
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date as Date
 from typing import BinaryIO
 
@@ -22,7 +23,8 @@ from calibration.services import Refused, judge_named, run_inline, start_run
 from calibration.watch_series import Series, onset_of, series_of
 from evalsets.importing import ImportRefused, Problem
 from evalsets.models import EvalSet, EvalSetVersion
-from evalsets.services import Imported, check_evalset, freeze_runs, freeze_version, store_evalset
+from evalsets.services import check_evalset, freeze_runs, freeze_version, store_evalset
+from evalsets.storing import Checked, Imported
 
 BASELINE = Judge.Kind.PHRASES.value
 EARLIEST = Date(2000, 1, 1)  # a series has a place for every day from the first to the last
@@ -77,40 +79,51 @@ def import_batch(
 
     Raises ImportRefused with every problem of the file; nothing of it is then stored.
     """
-    check_batch(watch=watch, stream=stream, filename=filename, date=date)
-    return store_batch(watch=watch, stream=stream, filename=filename, date=date, person=person)
+    checked = check_batch(watch=watch, stream=stream, filename=filename, date=date)
+    return store_batch(watch=watch, batch=checked, date=date, person=person)
 
 
-def check_batch(*, watch: Watch, stream: BinaryIO, filename: str, date: Date) -> None:
+@dataclass(frozen=True)
+class CheckedBatch:
+    """A day's file; `rows` is None where it is the day's batch already."""
+
+    digest: str
+    rows: Checked | None
+
+
+def check_batch(*, watch: Watch, stream: BinaryIO, filename: str, date: Date) -> CheckedBatch:
     """The first half of `import_batch`: the whole file is read, unless it is the day's batch already."""
     _refuse_date(date)
-    if not _stored(watch, date, _digest(stream)):
-        check_evalset(stream=stream, filename=filename, name=watch.material.name)
+    digest = _digest(stream)
+    if _stored(watch, date, digest):
+        return CheckedBatch(digest, None)
+    return CheckedBatch(digest, check_evalset(stream=stream, filename=filename, name=watch.material.name))
 
 
 def store_batch(
-    *, watch: Watch, stream: BinaryIO, filename: str, date: Date, person=None
+    *, watch: Watch, batch: CheckedBatch, date: Date, person=None
 ) -> tuple[WatchBatch, Imported | None]:
-    """The second half: what the file says is checked again while it is written."""
-    digest = _digest(stream)
+    """The second half: what was checked is stored."""
+    digest = batch.digest
     if found := _stored(watch, date, digest):
         return found, None
+    assert batch.rows is not None  # a day's batch stays
     try:
         with transaction.atomic():
-            imported = store_evalset(stream=stream, filename=filename, name=watch.material.slug)
+            imported = store_evalset(checked=batch.rows, name=watch.material.slug)
             if not imported.counts["responses"]:
                 raise ImportRefused([Problem(None, "response", _("no line holds a response"))])
             material = freeze_version(version=imported.version, person=person)
             freeze_runs(version=material)
-            batch = WatchBatch.objects.create(
+            stored = WatchBatch.objects.create(
                 watch=watch, date=date, material=material, file_sha256=digest, created_by=person
             )
     except IntegrityError:
         if found := _stored(watch, date, digest):  # somebody else was faster
             return found, None
         raise
-    judge_batch(batch=batch)
-    return batch, imported
+    judge_batch(batch=stored)
+    return stored, imported
 
 
 def _refuse_date(date: Date) -> None:

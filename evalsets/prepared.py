@@ -116,7 +116,7 @@ class PreparedInsert:
             raise TypeError(f"{self.table} has no {', '.join(sorted(unknown))}")
         params = [
             field.get_db_prep_save(
-                values[field.attname] if field.attname in values else _default_of(field), connection
+                values[field.attname] if field.attname in values else default_of(field), connection
             )
             for field in self.fields
         ]
@@ -131,7 +131,7 @@ class PreparedInsert:
         return f'INSERT INTO "{self.table}" ({columns}) VALUES ({marks}) RETURNING "{self.key}"'
 
 
-def _default_of(field: models.Field) -> Any:
+def default_of(field: models.Field) -> Any:
     is_clock = getattr(field, "auto_now", False) or getattr(field, "auto_now_add", False)
     return timezone.now() if is_clock else field.get_default()
 

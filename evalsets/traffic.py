@@ -56,12 +56,12 @@ def draw_sample(
 def store_sample(*, content: bytes, source_name: str, name: str, person=None) -> EvalSetVersion:
     """The drawn items as a draft version. The same draw into the same eval set again is the same version."""
     stream = io.BytesIO(content)
-    check_evalset(stream=stream, filename="draw.jsonl", name=name)
+    checked = check_evalset(stream=stream, filename="draw.jsonl", name=name)
     evalset = EvalSet.objects.select_for_update().filter(name=name.strip()).order_by("pk").first()
     there = EvalSetVersion.objects.filter(evalset=evalset, source_name=source_name).first()
     if evalset and there and (person is None or has_role(person, evalset, LEAD)):
         return there
-    version = store_evalset(stream=stream, filename="draw.jsonl", name=name, person=person).version
+    version = store_evalset(checked=checked, name=name, person=person).version
     EvalSetVersion.objects.filter(pk=version.pk).update(source_name=source_name)
     version.source_name = source_name
     return version

@@ -20,8 +20,14 @@ from annotate.models import (
 from annotate.services.rounds import next_round_number
 from annotate.services.rubrics import ensure_grader, imported_rubric
 from annotate.services.targets import BATCH, Action, Refused, Target, echo, outcome_of
+from evalsets.bulk import Bulk
 from evalsets.labels import LABELS
 from evalsets.models import EvalSet, EvalSetVersion, SystemRun
+
+_TARGET = ("round", "response", "claim", "dimension")
+_ANNOTATIONS = Bulk(Annotation, *_TARGET, "grader", "label")
+_EVENTS = Bulk(AnnotationEvent, *_TARGET, "grader", "label", "action")
+_GOLD = Bulk(GoldLabel, *_TARGET, "label", "source")
 
 
 class ImportedLabel(NamedTuple):
@@ -54,12 +60,20 @@ def record_imported_labels(
         )
     }
     fresh = _fresh_labels(version.evalset, map(ImportedLabel._make, labels), label_of)
-    for rows in _in_batches(
-        {"round": round, "grader_id": grader, **target.where, "label": label_of[grader, target]}
-        for grader, target in fresh
-    ):
-        Annotation.objects.bulk_create(Annotation(**row) for row in rows)
-        AnnotationEvent.objects.bulk_create(AnnotationEvent(action=Action.IMPORTED, **row) for row in rows)
+    for slots in _in_batches(fresh):
+        rows = [
+            (
+                round.pk,
+                target.response_id,
+                target.claim_id,
+                target.dimension,
+                grader,
+                label_of[grader, target],
+            )
+            for grader, target in slots
+        ]
+        _ANNOTATIONS.insert(rows)
+        _EVENTS.insert([(*row, Action.IMPORTED.value) for row in rows])
     _settle_imported(round, {target for _grader, target in fresh}, label_of)
     return round
 
@@ -117,12 +131,12 @@ def _settle_imported(round: Round, targets: set[Target], label_of: dict) -> None
     for pks in _in_batches(settled[target] for target in open_targets if target in settled):
         GoldLabel.objects.filter(pk__in=pks).delete()
     rows = (
-        GoldLabel(round=round, **target.where, label=outcome[0], source=outcome[1])
+        (round.pk, target.response_id, target.claim_id, target.dimension, *map(str, outcome))
         for target in open_targets
         if (outcome := outcome_of(said[target]))
     )
     for batch in _in_batches(rows):
-        GoldLabel.objects.bulk_create(batch)
+        _GOLD.insert(batch)
 
 
 def _in_batches(rows: Iterable) -> Iterator[list]:

@@ -30,9 +30,9 @@ def given_file(view, request, form) -> dict:
 
 def checked_evalset(given: dict, *, name: str) -> dict:
     """What to store, once it has been read to its end."""
-    source = {key: given[key] for key in ("stream", "filename", "with_labels")}
-    exchange.check_evalset(**source, name=name)
-    return {"given": given | {"name": name}}
+    source = {"stream": given.pop("stream"), "filename": given.pop("filename")}
+    checked = exchange.check_evalset(**source, name=name, with_labels=given["with_labels"])
+    return {"given": given | {"name": name, "checked": checked}}
 
 
 class Imports(ApiView):
@@ -91,9 +91,9 @@ class Runs(ListView):
     def read(self, request, slug, number):
         version = version_of(request.user, slug, number)
         given = given_file(self, request, serializers.FileToImport) | {"version": version}
-        source = {key: given[key] for key in ("stream", "filename", "version", "with_labels")}
-        exchange.check_responses(**source)
-        return {"given": given}
+        source = {"stream": given.pop("stream"), "filename": given.pop("filename"), "version": version}
+        checked = exchange.check_responses(**source, with_labels=given["with_labels"])
+        return {"given": given | {"checked": checked}}
 
     @once_after(read)
     def post(self, request, slug, number, given):

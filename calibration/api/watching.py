@@ -124,14 +124,13 @@ class Batch(BehindTheDoor):
         return Response(serializers.BatchRow(get_object_or_404(days, date=_day(day))).data)
 
     def read(self, request, slug, number, watch, day):
-        source = {"watch": watch_of(request.user, slug, number, watch), "date": _day(day)}
-        source |= given_file(self, request, serializers.BatchFile)
-        check_batch(**source)
-        return {"source": source}
+        about = {"watch": watch_of(request.user, slug, number, watch), "date": _day(day)}
+        checked = check_batch(**about, **given_file(self, request, serializers.BatchFile))
+        return {"checked": about | {"batch": checked}}
 
     @once_after(read)
-    def post(self, request, slug, number, watch, day, source):
-        batch, imported = store_batch(**source, person=request.user)
+    def post(self, request, slug, number, watch, day, checked):
+        batch, imported = store_batch(**checked, person=request.user)
         stored = days_of(batch.watch).get(pk=batch.pk)
         stored.notices = imported.notices if imported else []
         stored.counts = imported.counts if imported else None

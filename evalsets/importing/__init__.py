@@ -9,6 +9,7 @@ from evalsets.importing.labelfile import label_records
 from evalsets.importing.ledger import Frozen, checked
 from evalsets.importing.mapped import mapped_labels, mapped_rows
 from evalsets.importing.mapping import ColumnMap
+from evalsets.importing.plain import rows_or_records
 from evalsets.importing.reading import USUAL_LIMITS, Limits, first_character
 from evalsets.importing.records import LabelRecord, LineRecord
 from evalsets.importing.validate import KNOWN_FIELDS
@@ -58,6 +59,7 @@ def read_records(
     (LineRecord, bool)
         The record, and whether it brings an item that was not there before. Lines with problems are left out.
     """
+    rows: Iterator[jsonl.Row | LineRecord]
     try:
         if mapping is not None:
             known = frozen is not None
@@ -65,7 +67,7 @@ def read_records(
         elif _is_csv(stream, filename, limits):
             rows = _refuse_other_columns(csvfile.rows(stream, findings, KNOWN_FIELDS, limits), frozen)
         else:
-            rows = jsonl.rows(stream, findings, limits)
+            rows = rows_or_records(stream, findings, limits, items_known=frozen is not None)
         yield from checked(rows, findings, frozen)
     except UnreadableFile as error:
         findings.add(error.problem)

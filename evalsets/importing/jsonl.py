@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from evalsets.importing.findings import Findings, UnreadableFile, type_name
-from evalsets.importing.reading import USUAL_LIMITS, Limits, decode, raw_lines
+from evalsets.importing.reading import USUAL_LIMITS, Limits, RawLine, decode, raw_lines
 from evalsets.importing.strictjson import PASSAGE_TEXT, NotStrictJSON, parse
 
 NOT_LINES = "one JSON object per line is expected (JSON Lines), but the file is one large {what}"
@@ -42,28 +42,41 @@ def rows(stream: BinaryIO, findings: Findings, limits: Limits = USUAL_LIMITS) ->
     UnreadableFile
         Nothing after this point can be read.
     """
-    first = True
+    reader = RowReader(findings)
     for line in raw_lines(stream, limits):
-        if not line.content.strip():
-            continue
-        if first:
-            _refuse_one_large_value(line.number, line.content.strip())
+        if row := reader.row_of(line):
+            yield row
+
+
+@dataclass
+class RowReader:
+    """Reads one line after the other; `rows` says what comes of them."""
+
+    findings: Findings
+    is_at_start: bool = True
+
+    def row_of(self, line: RawLine) -> Row | None:
+        content = line.content.strip()
+        if not content:
+            return None
+        at_start, self.is_at_start = self.is_at_start, False
+        if at_start:
+            _refuse_one_large_value(line.number, content)
         try:
             value = parse(decode(line), nul_allowed=PASSAGE_TEXT)
         except UnreadableFile as error:
-            findings.add(error.problem)
+            self.findings.add(error.problem)
+            return None
         except NotStrictJSON as error:
-            findings.problem(line.number, error.where, str(error), error.value)
-        else:
-            if first:
-                _refuse_list_of_objects(line.number, value)
-            if isinstance(value, dict):
-                yield Row(line.number, len(line.content), value)
-            else:
-                findings.problem(
-                    line.number, "", f"an object is expected, this line is {type_name(value)}", value
-                )
-        first = False
+            self.findings.problem(line.number, error.where, str(error), error.value)
+            return None
+        if at_start:
+            _refuse_list_of_objects(line.number, value)
+        if isinstance(value, dict):
+            return Row(line.number, len(line.content), value)
+        message = f"an object is expected, this line is {type_name(value)}"
+        self.findings.problem(line.number, "", message, value)
+        return None
 
 
 def _refuse_one_large_value(number: int, content: bytes) -> None:

@@ -3,9 +3,10 @@
 Nothing here keeps a text: between lines only ids, digests and line numbers are remembered.
 """
 
-import hashlib
+import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from evalsets.hashing import canonical_json
 from evalsets.importing.findings import Findings, shown
@@ -18,28 +19,30 @@ from evalsets.importing.records import (
 from evalsets.importing.validate import record_of
 
 _DIGESTED = (*ITEM_FIELDS, "extra")
+_PACKED = struct.Struct(f"{len(_DIGESTED)}q")
 
 
-def digests_of(item: object) -> dict[str, bytes]:
-    """A short digest of each field of an item (a record, or a row of the database)."""
-    return {name: _digest(getattr(item, name)) for name in _DIGESTED}
+def digest_of(item: Any) -> bytes:
+    """What an item says (a record's, or a row's of the database), a digest of 8 bytes for each field.
+
+    It holds within this process only.
+    """
+    return _PACKED.pack(*[_digest(getattr(item, name)) for name in _DIGESTED])
 
 
-def _digest(value: object) -> bytes:
+def _digest(value: Any) -> int:
+    # Python hashes texts with a secret of the process. What stands for another value begins with NUL, which
+    # no text of an item does, so the two never meet.
+    if type(value) is str:
+        return hash(value)
     if value is None:
         return _OF_NULL
-    # A text stands for itself; JSON texts begin otherwise than with NUL, so the two never meet.
-    content = f"\0{value}" if type(value) is str else canonical_json(value)
-    return hashlib.blake2b(content.encode("utf-8"), digest_size=8).digest()
+    if type(value) is dict and all(type(part) is str for part in value.values()):
+        return hash(("\0", *sorted(value.items())))
+    return hash(f"\0{canonical_json(value)}")
 
 
-# Most fields of most items say nothing.
-_OF_NULL = hashlib.blake2b(b"null", digest_size=8).digest()
-
-
-def packed(digests: Mapping[str, bytes]) -> bytes:
-    """The digests of all fields in one value of fixed length."""
-    return b"".join(digests[name] for name in _DIGESTED)
+_OF_NULL = hash("\0null")
 
 
 def _differing(left: bytes, right: bytes, names: Iterable[str]) -> list[str]:
@@ -66,8 +69,9 @@ class Ledger:
     frozen: Frozen | None = None
     _lines: dict[str, int] = field(default_factory=dict)
     _items: dict[str, tuple[int, bytes, bool]] = field(default_factory=dict)
-    _samples: dict[bytes, int] = field(default_factory=dict)
+    _samples: dict[tuple, int] = field(default_factory=dict)
     _names: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+    _known: dict[str, set[str]] = field(default_factory=lambda: {"grader": set(), "judge": set()})
     _variants: dict[str, int] = field(default_factory=dict)
     without_response: int = 0
 
@@ -119,8 +123,7 @@ class Ledger:
             message = f"the id {shown(identifier)!r} stands on line {first} and again on line {line}"
             self.findings.problem(line, "id", message, identifier)
         elif self.frozen and identifier in self.frozen.response_ids:
-            message = f"the version already has a response with the id {shown(identifier)!r}"
-            self.findings.problem(line, "id", message, identifier)
+            refuse_taken_id(self.findings, line, identifier)
 
     def _known_item(self, record: LineRecord, frozen: Frozen) -> bool:
         held = frozen.items.get(record.item.item_id)
@@ -132,7 +135,7 @@ class Ledger:
                 record.item.item_id,
             )
             return False
-        for name in _differing(held, packed(digests_of(record.item)), record.item.stated):
+        for name in _differing(held, digest_of(record.item), record.item.stated):
             self.findings.problem(
                 record.line,
                 name,
@@ -143,7 +146,7 @@ class Ledger:
 
     def _same_item(self, record: LineRecord) -> bool:
         item_id, item_only = record.item.item_id, record.response is None
-        digests = packed(digests_of(record.item))
+        digests = digest_of(record.item)
         if item_id not in self._items:
             self._items[item_id] = record.line, digests, item_only
             return True
@@ -166,7 +169,7 @@ class Ledger:
         return False
 
     def _sample_once(self, line: int, item_id: str, response: ResponseRecord) -> None:
-        key = _digest([*response.system.key, item_id, response.sample])
+        key = (*response.system.key, item_id, response.sample)
         first = self._samples.setdefault(key, line)
         if first != line:
             self.findings.problem(
@@ -182,34 +185,40 @@ class Ledger:
             ("grader", [response.human_labels, *(claim.human_labels for claim in response.claims)]),
             ("judge", [response.judge_labels, *(claim.judge_labels for claim in response.claims)]),
         ):
+            known = self._known[kind]
             for labels in maps:
-                for name in labels:
-                    note_name(self.findings, self._names, kind, name, line)
+                if not known.issuperset(labels):
+                    for name in labels:
+                        if note_name(self.findings, self._names, kind, name, line):
+                            known.add(name)
+
+
+def refuse_taken_id(findings: Findings, line: int, identifier: str) -> None:
+    message = f"the version already has a response with the id {shown(identifier)!r}"
+    findings.problem(line, "id", message, identifier)
 
 
 def note_name(
     findings: Findings, names: dict[tuple[str, str], tuple[str, int]], kind: str, name: str, line: int
-) -> None:
+) -> bool:
     """Two names that differ in case only are one person mistyped, more often than not: never guess."""
     held, first = names.setdefault((kind, name.casefold()), (name, line))
-    if held != name:
-        findings.problem(
-            line,
-            kind,
-            f"the {kind} {shown(name)!r} differs only in case from {shown(held)!r} (line {first})",
-            name,
-        )
+    if held == name:
+        return True
+    message = f"the {kind} {shown(name)!r} differs only in case from {shown(held)!r} (line {first})"
+    findings.problem(line, kind, message, name)
+    return False
 
 
 def checked(
-    rows: Iterable[Row], findings: Findings, frozen: Frozen | None = None
+    rows: Iterable[Row | LineRecord], findings: Findings, frozen: Frozen | None = None
 ) -> Iterator[tuple[LineRecord, bool]]:
     """The good lines of a file, one at a time, with whether the line brings a new item.
 
     Parameters
     ----------
-    rows : iterable of Row
-        As the reader of the format yields them.
+    rows : iterable of Row or LineRecord
+        As the reader of the format yields them; a record is in order by itself.
     findings : Findings
         Gets all problems and notices; after the last line the caller asks it whether the file is refused.
     frozen : Frozen, optional
@@ -217,9 +226,11 @@ def checked(
     """
     ledger = Ledger(findings, frozen)
     for row in rows:
-        record = record_of(row, findings, items_known=frozen is not None)
+        record = (
+            row if isinstance(row, LineRecord) else record_of(row, findings, items_known=frozen is not None)
+        )
         if record is None:
-            ledger.note_refused(row)
+            ledger.note_refused(cast(Row, row))
             continue
         found = ledger.check(record)
         if found is not None:

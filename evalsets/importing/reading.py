@@ -4,7 +4,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from evalsets.importing.findings import UnreadableFile
 
@@ -33,8 +33,7 @@ class Limits:
 USUAL_LIMITS = Limits()
 
 
-@dataclass(frozen=True, slots=True)
-class RawLine:
+class RawLine(NamedTuple):
     """One physical line without its line end; `offset` is its first byte in the unpacked file."""
 
     number: int

@@ -1,6 +1,6 @@
 """What a file says, line by line, once it has been checked."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 ITEM_FIELDS = (
     "question",
@@ -14,25 +14,23 @@ ITEM_FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ItemRecord:
+class ItemRecord(Struct, frozen=True, gc=False):
     """One frozen input. `stated` names the item fields that the line really had."""
 
     item_id: str
     question: str | None = None
-    strata: dict[str, str] = field(default_factory=dict)
+    strata: dict[str, str] = {}
     answerable: bool | None = None
     unanswerable_reason: str = ""
     reference_answer: str | None = None
     expected_documents: list[str] | None = None
     expected_passages: list[str] | None = None
     variant_of: str = ""
-    extra: dict = field(default_factory=dict)
+    extra: dict = {}
     stated: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class SystemRecord:
+class SystemRecord(Struct, frozen=True, gc=False):
     """What was evaluated. `given` is the object of the file; `run` tells two runs of one system apart."""
 
     given: dict
@@ -44,42 +42,38 @@ class SystemRecord:
         return self.fingerprint, self.run
 
 
-@dataclass(frozen=True, slots=True)
-class PassageRecord:
+class PassageRecord(Struct, frozen=True, gc=False):
     passage_id: str
     text: str
     title: str | None = None
     document: str | None = None
-    extra: dict = field(default_factory=dict)
+    extra: dict = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimRecord:
+class ClaimRecord(Struct, frozen=True, gc=False):
     claim_id: str
     text: str
-    source_ids: list[str] = field(default_factory=list)
+    source_ids: list[str] = []
     decision: bool | None = None
-    extra: dict = field(default_factory=dict)
-    human_labels: dict[str, str] = field(default_factory=dict)
-    judge_labels: dict[str, str] = field(default_factory=dict)
+    extra: dict = {}
+    human_labels: dict[str, str] = {}
+    judge_labels: dict[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseRecord:
+class ResponseRecord(Struct, frozen=True, gc=False):
     response_id: str
     text: str
     system: SystemRecord
     sample: int = 1
     retrieval_query: str | None = None
-    passages: list[PassageRecord] = field(default_factory=list)
-    claims: list[ClaimRecord] = field(default_factory=list)
-    extra: dict = field(default_factory=dict)
-    human_labels: dict[str, str] = field(default_factory=dict)
-    judge_labels: dict[str, str] = field(default_factory=dict)
+    passages: list[PassageRecord] = []
+    claims: list[ClaimRecord] = []
+    extra: dict = {}
+    human_labels: dict[str, str] = {}
+    judge_labels: dict[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class LineRecord:
+class LineRecord(Struct, frozen=True, gc=False):
     """One line: an item, and its response where there is one. `size` is the line's length in characters."""
 
     line: int
@@ -88,8 +82,7 @@ class LineRecord:
     response: ResponseRecord | None
 
 
-@dataclass(frozen=True, slots=True)
-class LabelRecord:
+class LabelRecord(Struct, frozen=True, gc=False):
     """One line of a label file: `item_id` or `response_id` is given, `claim_id` is None for a response."""
 
     line: int

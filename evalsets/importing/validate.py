@@ -245,7 +245,7 @@ def _refuse_what_needs_a_response(
         if fields.get(key):
             line.problem(key, "not allowed where there is no response", fields[key])
     _passages(line, fields.get("context"))
-    _system(line, fields.get("system"), 1)
+    system_of(line, fields.get("system"), 1)
     _whole_number(line, "sample", fields.get("sample"))
     _whole_number(line, "run", fields.get("run"))
     _text(line, "retrieval_query", fields.get("retrieval_query"))
@@ -265,7 +265,7 @@ def _response(line: Line, fields: Mapping[str, object], identifier: str, meta: d
     return ResponseRecord(
         response_id=identifier,
         text=text or "",
-        system=_system(line, fields.get("system"), _whole_number(line, "run", fields.get("run"))),
+        system=system_of(line, fields.get("system"), _whole_number(line, "run", fields.get("run"))),
         sample=_whole_number(line, "sample", fields.get("sample")),
         retrieval_query=_text(line, "retrieval_query", fields.get("retrieval_query")),
         passages=passages,
@@ -276,7 +276,7 @@ def _response(line: Line, fields: Mapping[str, object], identifier: str, meta: d
     )
 
 
-def _system(line: Line, value: object, run: int) -> SystemRecord:
+def system_of(line: Line, value: object, run: int) -> SystemRecord:
     given = _object(line, "system", value)
     for key, longest in _SYSTEM_TEXTS.items():
         _text(line, f"system.{key}", given.get(key), longest=longest)

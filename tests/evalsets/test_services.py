@@ -10,11 +10,13 @@ from django.db import connections
 from evalsets.importing import ImportRefused
 from evalsets.models import EvalSet, EvalSetVersion, Membership, SystemRun
 from evalsets.services import (
+    check_responses,
     freeze_run,
     freeze_version,
     import_evalset,
     import_responses,
     run_hash,
+    store_responses,
     version_hash,
 )
 from tests.evalsets.files import jsonl, line, rows_of_every_table
@@ -199,6 +201,18 @@ def test_a_second_run_of_the_same_system_is_a_run_of_its_own(frozen):
     made = added(frozen, {"id": "b", "item_id": "q1", "response": "r", "system": {"model": "demo-1"}})
     assert made.runs[0].number == 2
     assert SystemRun.objects.filter(version=frozen, system=made.runs[0].system).count() == 2
+
+
+def test_an_id_that_was_taken_since_the_check_is_refused(frozen):
+    given = {"item_id": "q1", "response": "r", "system": {"model": "demo-2"}}
+    stream = jsonl({"id": "b", **given}, {"id": "c", **given, "sample": 2})
+    late = check_responses(stream=stream, filename="late.jsonl", version=frozen)
+    added(frozen, {"id": "c", **given})
+    ((number, field, message),) = refusal(store_responses, checked=late, version=frozen)
+    assert (number, field) == (2, "id") and "already has a response" in message
+    other = check_responses(stream=jsonl({"id": "d", **given}), filename="d.jsonl", version=frozen)
+    added(frozen, {"id": "e", **given})
+    assert store_responses(checked=other, version=frozen).counts["responses"] == 1
 
 
 def test_progress_is_told():
