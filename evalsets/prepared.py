@@ -112,7 +112,8 @@ def _is_plain_json(expression: Any) -> bool:
     return isinstance(expression, Col) and type(expression.output_field) is models.JSONField
 
 
-_scan = json.JSONDecoder().scan_once  # what `json.loads` comes to, which takes longer to come to it
+_decoder: Any = json.JSONDecoder()  # the stubs leave out what is used here
+_scan = _decoder.scan_once  # what `json.loads` comes to, which takes longer to come to it
 
 
 def _json_value(text: str | None) -> Any:
