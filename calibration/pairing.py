@@ -6,12 +6,12 @@ target without a label keeps its row and the reason. A handful of queries; no te
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from django.db.models.functions import Substr
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Coalesce
 
 from annotate.asking import CITATION, CLAIM, PASSAGE, RESPONSE, Question
 from annotate.material import questions_of
@@ -25,12 +25,15 @@ from annotate.models import (
     Round,
     SecondLookTarget,
 )
+from calibration.columns import code_of, int_columns, row_of
+from calibration.contents import IS_DECISION, Contents, contents_of, facts_of
 from calibration.models import JudgeRun, Verdict
 from calibration.sightings import FirstSeen, first_seen, had_seen
 from calibration.table import (
     MISSING,
     REASON_CODE,
     Column,
+    Ints,
     Mask,
     Table,
     Targets,
@@ -39,9 +42,8 @@ from calibration.table import (
     grader_column,
 )
 from evalsets.labels import LABELS
-from evalsets.models import Claim, EvalSetVersion, Passage, Response, SystemRun
+from evalsets.models import Claim, EvalSetVersion, Passage, SystemRun
 
-HEAD = 40  # characters that decide whether a response is empty, nearly always
 KEY_FIELDS = {
     CLAIM: ("claim_id",),
     RESPONSE: ("response_id",),
@@ -57,7 +59,7 @@ def chosen_round(*, version: EvalSetVersion, number: int | None = None) -> Round
     )
     if number is not None:
         return rounds.filter(number=number).first()
-    graded = rounds.filter(kind=Round.Kind.FIRST, annotations__isnull=False)
+    graded = rounds.filter(Exists(Annotation.objects.filter(round=OuterRef("pk"))), kind=Round.Kind.FIRST)
     imported = rounds.filter(kind=Round.Kind.IMPORTED)
     opened = rounds.filter(kind=Round.Kind.FIRST)
     for candidates in (graded, imported, opened):
@@ -71,11 +73,11 @@ def dimensions_of(round: Round | None) -> list[str]:
     """The dimensions that the round's rubric asks for or that somebody labelled; the two fixed ones first."""
     if round is None:
         return list(LABELS)
-    asked = set(Annotation.objects.filter(round=round).values_list("dimension", flat=True).distinct())
-    optional = [d.name for d in round.rubric_version.dimensions.all() if d.name not in LABELS]
-    if round.kind != Round.Kind.IMPORTED:
-        asked |= {d.name for d in round.rubric_version.dimensions.all()}
-    return [dimension for dimension in (*LABELS, *optional) if dimension in asked]
+    of_rubric = [dimension.name for dimension in round.rubric_version.dimensions.all()]
+    names = [*LABELS, *(name for name in of_rubric if name not in LABELS)]
+    asked = set() if round.kind == Round.Kind.IMPORTED else set(of_rubric)
+    labels = Annotation.objects.filter(round=round)
+    return [name for name in names if name in asked or labels.filter(dimension=name).exists()]
 
 
 def run_names(runs: Iterable[SystemRun]) -> dict[int, str]:
@@ -117,98 +119,92 @@ def optional_dimension(round: Round | None, dimension: str) -> Dimension | None:
 
 def targets_of(*, runs: Iterable[SystemRun], dimension: str, optional: Dimension | None = None) -> Targets:
     """Everything in the runs that the dimension is about, one row each, in the order of the file."""
-    names = run_names(runs)
-    responses, facts = _responses(list(names))
+    runs = list(runs)
+    contents = contents_of(runs)
     kind = optional.target if optional else RESPONSE if dimension == "abstention" else CLAIM
-    rows = _ROWS[kind](list(names), responses)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 9
-    target, passage, response, item, run = (np.array(column, dtype=np.int64) for column in columns[:5])
-    decision, original, leaf, empty = (np.array(column, dtype=bool) for column in columns[5:])
+    rows = _ROWS[kind]([run.pk for run in runs], contents)
     return Targets(
         dimension,
-        target,
-        response,
-        item,
-        run,
-        decision,
-        original,
-        leaf,
-        empty,
-        names,
-        facts,
-        passage=passage if kind == CITATION else None,
+        rows.target,
+        contents.response[rows.at],
+        contents.item[rows.at],
+        contents.run[rows.at],
+        rows.decision,
+        rows.original,
+        rows.leaf,
+        contents.empty[rows.at] if kind in (RESPONSE, CLAIM) else _none(rows.target),
+        run_names(runs),
+        facts_of(contents, runs),
+        passage=rows.passage if kind == CITATION else None,
         own_labels=optional.label_names if optional else (),
         own_unit=optional.target if optional else "",
     )
 
 
-def _responses(runs: list[int]) -> tuple[dict[int, tuple[int, int, bool]], dict[int, dict]]:
-    rows = (
-        Response.objects.filter(run__in=runs)
-        .order_by("run__number", "position")
-        .annotate(head=Substr("text", 1, HEAD))
-        .values_list(
-            "pk",
-            "item__pk",
-            "run__pk",
-            "head",
-            "item__strata",
-            "item__answerable",
-            "item__unanswerable_reason",
-        )
+@dataclass(frozen=True)
+class _Rows:
+    """The targets of one kind, each with the row of its response."""
+
+    target: Ints
+    at: Ints
+    decision: Mask
+    original: Mask
+    leaf: Mask
+    passage: Ints | None = None
+
+
+def _none(rows: Ints) -> Mask:
+    return np.zeros(len(rows), dtype=bool)
+
+
+def _whole(target: Ints, at: Ints, passage: Ints | None = None) -> _Rows:
+    """Targets that nobody splits."""
+    return _Rows(target, at, _none(target), ~_none(target), ~_none(target), passage)
+
+
+def _response_rows(runs: list[int], contents: Contents) -> _Rows:
+    return _whole(contents.response, np.arange(len(contents.response)))
+
+
+def _claim_rows(runs: list[int], contents: Contents) -> _Rows:
+    """The claims as they came, and among them the parts of those that were split."""
+    parts = Claim.objects.filter(response__run__in=runs, parent__isnull=False).order_by()
+    part, of, parent, position, decision = int_columns(
+        parts, "pk", "response_id", "parent_id", "position", IS_DECISION
     )
-    responses, facts, undecided = {}, {}, []
-    for pk, item, run, head, strata, answerable, reason in rows:
-        blank = not head.strip()
-        if blank and len(head) == HEAD:
-            undecided.append(pk)
-        responses[pk] = (item, run, blank)
-        facts[item] = {"strata": strata, "answerable": answerable, "reason": reason}
-    for pk, text in Response.objects.filter(pk__in=undecided).values_list("pk", "text"):
-        item, run, _ = responses[pk]
-        responses[pk] = (item, run, not text.strip())
-    return responses, facts
+    target = np.concatenate([contents.claim, part])
+    at = np.concatenate([contents.claim_at, row_of(contents.response, of)])
+    flags = np.concatenate([contents.decision, decision.astype(bool)])
+    original = np.arange(len(target)) < len(contents.claim)
+    leaf = ~np.isin(target, parent) if len(part) else ~_none(target)
+    if not len(part):
+        return _Rows(target, at, flags, original, leaf)
+    order = np.lexsort((target, np.concatenate([contents.claim_position, position]), at))
+    return _Rows(target[order], at[order], flags[order], original[order], leaf[order])
 
 
-ResponseFacts = dict[int, tuple[int, int, bool]]  # item, run, whether it is empty
+def _passage_rows(runs: list[int], contents: Contents) -> _Rows:
+    served = _served(runs)
+    pairs = [(passage, response) for response, of in served.items() for passage in of.values()]
+    target, response = _columns(pairs, 2)
+    return _whole(target, row_of(contents.response, response))
 
 
-def _response_rows(runs: list[int], responses: ResponseFacts) -> list[tuple]:
-    return [
-        (response, 0, response, item, run, False, True, True, empty)
-        for response, (item, run, empty) in responses.items()
-    ]
-
-
-def _claim_rows(runs: list[int], responses: ResponseFacts) -> list[tuple]:
-    claims = list(_claims(runs).values_list("pk", "response_id", "parent_id", "decision"))
-    parents = {parent for _, _, parent, _ in claims}
-    return [
-        (pk, 0, response, item, run, bool(decision), parent is None, pk not in parents, empty)
-        for pk, response, parent, decision in claims
-        for item, run, empty in (responses[response],)
-    ]
-
-
-def _passage_rows(runs: list[int], responses: ResponseFacts) -> list[tuple]:
-    return [
-        (passage, 0, response, item, run, False, True, True, False)
-        for response, served in _served(runs).items()
-        for item, run, _empty in (responses[response],)
-        for passage in served.values()
-    ]
-
-
-def _citation_rows(runs: list[int], responses: ResponseFacts) -> list[tuple]:
+def _citation_rows(runs: list[int], contents: Contents) -> _Rows:
     served = _served(runs)
     cited = _claims(runs).filter(parent__isnull=True).values_list("pk", "response_id", "source_ids")
-    return [
-        (claim, served[response][passage], response, item, run, False, True, True, False)
+    rows = [
+        (claim, served[response][passage], response)
         for claim, response, source_ids in cited
-        for item, run, _empty in (responses[response],)
         for passage in dict.fromkeys(source_ids)
         if passage in served.get(response, ())
     ]
+    target, passage, response = _columns(rows, 3)
+    return _whole(target, row_of(contents.response, response), passage)
+
+
+def _columns(rows: list[tuple], width: int) -> Ints:
+    return np.array(rows, dtype=np.int64).reshape(-1, width).T
 
 
 _ROWS = {RESPONSE: _response_rows, CLAIM: _claim_rows, PASSAGE: _passage_rows, CITATION: _citation_rows}
@@ -255,23 +251,18 @@ def _as_asked(table: Table, version: EvalSetVersion, round: Round) -> Table:
     return replace(table, graders=graders, gold=gold)
 
 
-def _drawn_rows(targets: Targets, round: Round) -> list[int]:
-    rows = _row_of_target(targets)
-    drawn = SecondLookTarget.objects.filter(round=round, dimension=targets.dimension)
-    found = (rows.get(_key(key)) for key in drawn.values_list(*KEY_FIELDS[targets.unit]))
-    return [row for row in found if row is not None]
+def _drawn_rows(targets: Targets, round: Round) -> Ints:
+    drawn = SecondLookTarget.objects.filter(round=round, dimension=targets.dimension).order_by()
+    rows = rows_of(targets, int_columns(drawn, *_key_of(targets)))
+    return rows[rows >= 0]
 
 
-def _rows_of_condition(targets: Targets, before: Targets, question: Question) -> np.ndarray:
+def _rows_of_condition(targets: Targets, before: Targets, question: Question) -> Ints:
     """Of each target the row that decides whether it is asked."""
-    rows = _row_of_target(before)
-    same = question.after_target == question.target
-    keys: Iterable[Any]
-    if same:
-        keys = targets.keys()
-    else:  # of a citation its claim, of a passage its response
-        keys = (targets.target if question.after_target == CLAIM else targets.response).tolist()
-    return np.array([rows.get(key, MISSING) for key in keys], dtype=np.int64)
+    if question.after_target == question.target:
+        return rows_of(before, [targets.target, *([] if targets.passage is None else [targets.passage])])
+    # of a citation its claim, of a passage its response
+    return row_of(before.target, targets.target if question.after_target == CLAIM else targets.response)
 
 
 def _condition_fails(column: Column, at: np.ndarray, before: Targets, question: Question) -> Mask:
@@ -284,76 +275,82 @@ def _condition_fails(column: Column, at: np.ndarray, before: Targets, question: 
     return (at >= 0) & (elsewhere | ((codes < 0) & (why == REASON_CODE["not_asked"])))
 
 
-def _row_of_target(targets: Targets) -> dict[Any, int]:
-    return {key: row for row, key in enumerate(targets.keys())}
+def rows_of(targets: Targets, keys: Sequence[Ints]) -> Ints:
+    """The row of each target that is named by its ids; -1 where it is none of these."""
+    if targets.passage is None:
+        return row_of(targets.target, keys[0])
+    claims, passages = np.unique(targets.target), np.unique(targets.passage)
+
+    def number(claim: Ints, passage: Ints) -> Ints:
+        at, among = row_of(claims, claim), row_of(passages, passage)
+        return np.where((at >= 0) & (among >= 0), at * len(passages) + among, MISSING)
+
+    return row_of(number(targets.target, targets.passage), number(keys[0], keys[1]))
 
 
-def _key(fields: Iterable[int]) -> Any:
-    key = tuple(fields)
-    return key[0] if len(key) == 1 else key
+def _key_of(targets: Targets) -> list[Coalesce]:
+    return [Coalesce(field, 0) for field in KEY_FIELDS[targets.unit]]
 
 
-def _codes(targets: Targets, labels: Iterable[tuple[Any, str]], rows: dict[Any, int]) -> np.ndarray:
-    position = {label: code for code, label in enumerate(targets.labels)}
+def _placed(targets: Targets, rows: Ints, said: Ints) -> Ints:
+    """Codes of labels at their rows; what is about none of the targets is left out."""
     codes = np.full(len(targets), MISSING, dtype=np.int64)
-    for target, label in labels:
-        row = rows.get(target)
-        if row is not None:
-            codes[row] = position[label]
+    ours = rows >= 0
+    if (said[ours] < 0).any():
+        raise ValueError(f"{targets.dimension} has a label outside of its label set")
+    codes[rows[ours]] = said[ours]
     return codes
 
 
 def grader_columns(*, targets: Targets, round: Round) -> tuple[Column, ...]:
     """One column per grader of the round, in the order of their numbers."""
-    rows = _row_of_target(targets)
-    given: dict[int, list[tuple[Any, str]]] = {}
-    labels = Annotation.objects.filter(round=round, dimension=targets.dimension)
-    for grader, label, *key in labels.values_list("grader_id", "label", *KEY_FIELDS[targets.unit]):
-        given.setdefault(grader, []).append((_key(key), label))
-    assigned: dict[int, set[int]] = {}
-    for grader, response in Assignment.objects.filter(round=round).values_list("grader_id", "response_id"):
-        assigned.setdefault(grader, set()).add(response)
-    graders = Grader.objects.filter(pk__in={*given, *assigned}).order_by("number")
+    labels = Annotation.objects.filter(round=round, dimension=targets.dimension).order_by()
+    by, said, *key = int_columns(labels, "grader_id", code_of("label", targets.labels), *_key_of(targets))
+    rows = rows_of(targets, key)
+    assignments = Assignment.objects.filter(round=round).order_by()
+    assigned, response = int_columns(assignments, "grader_id", "response_id")
+    graders = Grader.objects.filter(pk__in={*np.unique(by).tolist(), *np.unique(assigned).tolist()})
     imported = round.kind == Round.Kind.IMPORTED
-    return tuple(
-        _grader_column(
-            targets, grader.name, given.get(grader.pk, []), rows, assigned.get(grader.pk), imported
-        )
-        for grader in graders
-    )
-
-
-def _grader_column(targets, name, given, rows, assigned, imported) -> Column:
-    theirs = None if imported else np.isin(targets.response, list(assigned or ()))
-    return grader_column(name, _codes(targets, given, rows), targets, theirs)
+    columns = []
+    for grader in graders.order_by("number"):
+        own = by == grader.pk
+        theirs = None if imported else np.isin(targets.response, response[assigned == grader.pk])
+        codes = _placed(targets, rows[own], said[own])
+        columns.append(grader_column(grader.name, codes, targets, theirs))
+    return tuple(columns)
 
 
 def gold_columns(
     *, targets: Targets, round: Round | None, graders: tuple[Column, ...]
 ) -> tuple[Column, np.ndarray, np.ndarray, np.ndarray]:
     """Gold, where it came from, whether a verdict was in view when it was decided, and what held before."""
-    rows = _row_of_target(targets)
     seen = first_seen(round.version_id) if round else {}
-    settled = list(
-        GoldLabel.objects.filter(round=round, dimension=targets.dimension).values_list(
-            "label",
-            "source",
-            "adjudication__judge_seen",
-            "adjudication__by",
-            "adjudication__at",
-            *KEY_FIELDS[targets.unit],
-        )
+    settled = GoldLabel.objects.filter(round=round, dimension=targets.dimension).order_by()
+    said, where_from, decision, *key = int_columns(
+        settled,
+        code_of("label", targets.labels),
+        code_of("source", GoldLabel.Source.values),
+        Coalesce("adjudication_id", 0),
+        *_key_of(targets),
     )
-    codes = _codes(targets, [(_key(key), label) for label, _, _, _, _, *key in settled], rows)
+    rows = rows_of(targets, key)
+    codes = _placed(targets, rows, said)
+    ours = rows >= 0
     source = np.full(len(targets), "", dtype=object)
+    source[rows[ours]] = np.array(GoldLabel.Source.values, dtype=object)[where_from[ours]]
     saw_judge = np.zeros(len(targets), dtype=bool)
-    for _label, where_from, judge_seen, by, at, *key in settled:
-        row = rows.get(_key(key))
-        if row is not None:
-            source[row] = where_from
-            saw_judge[row] = bool(judge_seen) or had_seen(seen, by, at)
+    saw_judge[rows[ours]] = np.isin(decision[ours], _decided_after_a_look(round, targets.dimension, seen))
     unseen = _gold_before_verdicts(targets, round, graders, saw_judge, seen)
     return gold_column(codes, targets, graders), source, saw_judge, unseen
+
+
+def _decided_after_a_look(round: Round | None, dimension: str, seen: FirstSeen) -> list[int]:
+    """The decisions that a verdict was in view for, or that somebody took who had seen verdicts."""
+    in_view = Q(judge_seen=True)
+    for person, first in seen.items():
+        in_view |= Q(by=person, at__gt=first)
+    decisions = Adjudication.objects.filter(in_view, round=round, dimension=dimension).order_by()
+    return list(decisions.values_list("pk", flat=True))
 
 
 def _gold_before_verdicts(
@@ -373,39 +370,44 @@ def _gold_before_verdicts(
         "label", "by", "at", "revoked_by__by", "revoked_by__at", *KEY_FIELDS[targets.unit]
     )
     blind = [
-        (_key(key), label)
+        (targets.labels.index(label), *(pk or 0 for pk in key))
         for label, by, at, taken_by, taken_at, *key in decided
         if not had_seen(seen, by, at) and (taken_at is None or had_seen(seen, taken_by, taken_at))
     ]
-    before = _codes(targets, blind, _row_of_target(targets))
+    said, *key = _columns(blind, 1 + len(KEY_FIELDS[targets.unit]))
+    before = _placed(targets, rows_of(targets, key), said)
     return np.where(saw_judge & (before >= 0), before, unseen)
+
+
+_WHY = {
+    Verdict.State.VALID.value: 0,
+    Verdict.State.FAILED.value: REASON_CODE["verdict_failed"],
+    Verdict.State.PENDING.value: REASON_CODE["verdict_pending"],
+    Verdict.State.CLAIMED.value: REASON_CODE["verdict_pending"],
+}
 
 
 def judge_column(*, targets: Targets, judge_run: JudgeRun) -> Column:
     """The first verdict on each target: what agreement is computed from. Where each target was asked about
     more than once, the verdicts of all runs stand beside it: what rates are computed from.
     """
-    rows = _row_of_target(targets)
-    verdicts = Verdict.objects.filter(run=judge_run, dimension=targets.dimension)
-    said = np.full((len(targets), judge_run.repeats), MISSING, dtype=np.int64)
+    verdicts = Verdict.objects.filter(run=judge_run, dimension=targets.dimension).order_by()
+    index, state, label, *key = int_columns(
+        verdicts,
+        "run_index",
+        code_of("state", list(_WHY)),
+        code_of("label", targets.labels),
+        *_key_of(targets),
+    )
+    rows = rows_of(targets, key)
+    valid = state == list(_WHY).index(Verdict.State.VALID)
+    runs = range(1, judge_run.repeats + 1)
+    said = np.column_stack(
+        [_placed(targets, rows[valid & (index == run)], label[valid & (index == run)]) for run in runs]
+    )
+    first = (rows >= 0) & (index == 1)
     why = np.full(len(targets), REASON_CODE["not_judged"], dtype=np.int8)
-    position = {label: code for code, label in enumerate(targets.labels)}
-    reason = {
-        Verdict.State.VALID: 0,
-        Verdict.State.FAILED: REASON_CODE["verdict_failed"],
-        Verdict.State.PENDING: REASON_CODE["verdict_pending"],
-        Verdict.State.CLAIMED: REASON_CODE["verdict_pending"],
-    }
-    for index, state, label, *key in verdicts.values_list(
-        "run_index", "state", "label", *KEY_FIELDS[targets.unit]
-    ):
-        row = rows.get(_key(key))
-        if row is None:
-            continue
-        if index == 1:
-            why[row] = reason[state]
-        if state == Verdict.State.VALID:
-            said[row, index - 1] = position[label]
+    why[rows[first]] = np.array(list(_WHY.values()), dtype=np.int8)[state[first]]
     why[targets.empty & (why == REASON_CODE["not_judged"])] = REASON_CODE["empty_response"]
     repeats = said if judge_run.repeats > 1 else None
     return Column(judge_run.judge.name, "judge", said[:, 0], why, repeats)

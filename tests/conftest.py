@@ -141,9 +141,11 @@ def _flush_lifts_triggers() -> None:
 @pytest.fixture(autouse=True)
 def _frozen_rows_are_read_anew() -> None:
     from annotate.material import forget_dimensions
+    from calibration.contents import forget_contents
     from calibration.rates import forget_lengths
 
     forget_dimensions()
+    forget_contents()
     forget_lengths()
 
 

@@ -1,3 +1,4 @@
+from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
@@ -97,11 +98,8 @@ def _use(found, graders) -> list[dict]:
 
 def _rounds(version, rounds, dimension, current, found) -> list[dict]:
     """Each round by itself: labels given by another rubric, or again, are never pooled."""
-    labelled = set(
-        Annotation.objects.filter(round__version=version, dimension=dimension)
-        .values_list("round", flat=True)
-        .distinct()
-    )
+    labels = Annotation.objects.filter(round=OuterRef("pk"), dimension=dimension)
+    labelled = set(version.rounds.filter(Exists(labels)).values_list("pk", flat=True))
     made: list[dict] = []
     for round in rounds:
         if round.pk not in labelled:
