@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.paginator import Page
 from django.db.models import (
+    Aggregate,
     BigIntegerField,
     CharField,
     Count,
@@ -15,13 +16,24 @@ from django.db.models import (
     OuterRef,
     Q,
     QuerySet,
+    Subquery,
     Sum,
     Value,
 )
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotate.disagreements import DisagreementQueue, Status, target_in_address
-from annotate.models import Annotation, Assignment, Flag, GoldLabel, Grader, Round
+from annotate.models import (
+    Annotation,
+    Assignment,
+    Flag,
+    GoldLabel,
+    Grader,
+    Round,
+    SecondLookTarget,
+    Tally,
+)
 from annotate.queries import RUSHED
 from evalsets.models import Claim, Response
 
@@ -177,18 +189,23 @@ def progress_of_round(round: Round) -> RoundProgress:
 
 def rounds_of(version) -> list[Round]:
     """With `total` and `done` assignments, `n_responses` assigned and the graders' number."""
-    done = Q(assignments__state=Assignment.State.DONE)
     return list(
         version.rounds.annotate(
-            total=Count("assignments", distinct=True),
-            done=Count("assignments", filter=done, distinct=True),
-            n_responses=Count("assignments__response", distinct=True),
-            n_graders=Count("assignments__grader", distinct=True),
-            n_drawn=Count("drawn", distinct=True),
+            total=_of_round(Tally.objects.all(), Sum("total")),
+            done=_of_round(Tally.objects.all(), Sum("done")),
+            n_responses=_of_round(Assignment.objects.all(), Count("response", distinct=True)),
+            n_graders=_of_round(Tally.objects.filter(total__gt=0), Count("pk")),
+            n_drawn=_of_round(SecondLookTarget.objects.all(), Count("pk")),
         )
         .select_related("rubric_version__rubric", "second_look_of")
         .order_by("-number")
     )
+
+
+def _of_round(rows: QuerySet, figure: Aggregate) -> Coalesce:
+    """Each counted by itself: joined, every assignment would meet every drawn target."""
+    figures = rows.filter(round=OuterRef("pk")).order_by().values("round").annotate(figure=figure)
+    return Coalesce(Subquery(figures.values("figure")), 0)
 
 
 def left_out_of(round: Round) -> int:
