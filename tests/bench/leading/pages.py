@@ -12,8 +12,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
-from unittest.mock import patch
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 
@@ -192,33 +190,17 @@ def _taken(name: str, path: str, bare: str, repeats: int, profile: bool) -> Take
     return taken
 
 
-def _count_copies(count: Callable[[], None]) -> Any:
-    """COPY goes past Django's own wrappers."""
-    import psycopg
-
-    plain = psycopg.Cursor.copy
-
-    def counted(self, *args, **words):
-        count()
-        return plain(self, *args, **words)
-
-    return patch.object(psycopg.Cursor, "copy", counted)
-
-
 def _asked(client, path: str, taken: Taken) -> tuple[float, float]:
     from django.db import connection
 
     count = 0
 
-    def one_more() -> None:
+    def counted(execute, sql, params, many, context):
         nonlocal count
         count += 1
-
-    def counted(execute, sql, params, many, context):
-        one_more()
         return execute(sql, params, many, context)
 
-    with connection.execute_wrapper(counted), _count_copies(one_more):
+    with connection.execute_wrapper(counted):
         wall, cpu = time.perf_counter(), time.process_time()
         answer = client.get(path)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
