@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import Avg, Count, Min, Q, QuerySet, Sum
+from django.db.models import Avg, Count, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.utils import timezone
 
 from calibration.models import JudgeRun, Verdict, WorkerSighting
@@ -109,7 +109,7 @@ def progress_of(run: JudgeRun) -> Progress:
         failures=failures,
         all_failed_alike=_all_failed_alike(run),
         per_minute=60 * lately / seconds if running else 0.0,
-        resolved_models=_resolved_models(run),
+        resolved_models=models_in(JudgeRun.every.filter(pk=run.pk)),
         nobody_works=running and sums["pending"] > 0 and not alive and not worker_seen(),
     )
 
@@ -136,9 +136,20 @@ def _all_failed_alike(run: JudgeRun) -> Failed | None:
     return Failed(kind, str(Verdict.Failure(kind).label), int(count), latest)
 
 
-def _resolved_models(run: JudgeRun) -> list[str]:
-    found = run.verdicts.exclude(resolved_model="").order_by("resolved_model")
-    return list(found.values_list("resolved_model", flat=True).distinct())
+def models_in(runs: QuerySet[JudgeRun], **of_verdicts: str) -> list[str]:
+    """The models that answered in these runs, of verdicts of a kind where one is named.
+
+    Each is found along the index, run by run: a run has a million verdicts and a model or two.
+    """
+    verdicts = Verdict.objects.filter(run=OuterRef("pk"), **of_verdicts).order_by("resolved_model")
+    found = [""]
+    while True:
+        following = verdicts.filter(resolved_model__gt=found[-1]).exclude(resolved_model="")
+        nearest = runs.annotate(nearest=Subquery(following.values("resolved_model")[:1]))
+        name = nearest.aggregate(name=Min("nearest"))["name"]
+        if name is None:
+            return sorted(found[1:])
+        found.append(name)
 
 
 def worker_seen() -> bool:

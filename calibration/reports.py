@@ -28,7 +28,7 @@ from calibration.gate import STALE, TRUSTED, UNCALIBRATED, GateDecision, decide,
 from calibration.measures import HEADLINES, Figures, judge_agreement_of, kappa_of, merged, pair_figures
 from calibration.models import CalibrationReport, CalibrationSplit, GoldDoubt, Judge, JudgeRun, Verdict
 from calibration.pairing import run_names, table_of
-from calibration.queries import kin_of
+from calibration.queries import kin_of, models_in
 from calibration.rates import human_rates
 from calibration.services import fingerprint_of, requested_of
 from calibration.table import Group, Table
@@ -234,8 +234,7 @@ def judge_facts(judge_run: JudgeRun) -> Figures:
 
 
 def resolved_models(judge_run: JudgeRun) -> list[str]:
-    found = judge_run.verdicts.filter(state=Verdict.State.VALID).exclude(resolved_model="")
-    return sorted(found.values_list("resolved_model", flat=True).distinct())
+    return models_in(JudgeRun.every.filter(pk=judge_run.pk), state=Verdict.State.VALID)
 
 
 def _verdict_counts(judge_run: JudgeRun, dimension: str) -> Figures:
@@ -364,9 +363,7 @@ def runs_of_members(judge_run: JudgeRun) -> list[JudgeRun]:
 
 
 def _models_since(judge_run: JudgeRun) -> set[str]:
-    runs = judge_run.judge.runs.filter(pk__gt=judge_run.pk)
-    later = Verdict.objects.filter(run__in=runs, state=Verdict.State.VALID)
-    return set(later.exclude(resolved_model="").values_list("resolved_model", flat=True).distinct())
+    return set(models_in(judge_run.judge.runs.filter(pk__gt=judge_run.pk), state=Verdict.State.VALID))
 
 
 def age_in_days(judge_run: JudgeRun) -> int:

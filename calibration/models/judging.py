@@ -272,6 +272,9 @@ class Verdict(models.Model):
             models.Index(fields=["run", "state"], name="verdict_by_state"),
             models.Index(fields=["state", "lease_until"], name="verdict_sweep"),
             models.Index(fields=["input_sha256"], name="verdict_cache"),
+            models.Index(
+                fields=["run", "resolved_model"], condition=~Q(resolved_model=""), name="verdict_by_model"
+            ),
         ]
         constraints = [
             *one_per_target("verdict", "run", "dimension", "run_index"),
