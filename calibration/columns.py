@@ -5,7 +5,9 @@ PostgreSQL sends the same columns as one text each, which NumPy reads at once.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from django.core.exceptions import EmptyResultSet
@@ -15,48 +17,93 @@ from django.db.models.functions import Cast
 
 from calibration.table import MISSING, Ints
 
+_NOTHING = np.zeros(0, dtype=np.int64)
 
-def int_columns(rows: QuerySet, *fields: str | Expression) -> list[Ints]:
+
+@dataclass(frozen=True)
+class Small:
+    """A field with values from 0 to below `size`: it can travel in one number with the field before it."""
+
+    field: str | Expression
+    size: int
+
+
+def int_columns(rows: QuerySet, *fields: str | Expression | Small) -> list[Ints]:
     """These fields of the rows, in the order of the queryset; none may be NULL."""
-    cast = {f"column_{place}": Cast(field, BigIntegerField()) for place, field in enumerate(fields)}
     connection = connections[rows.db]
-    try:
-        query = rows.annotate(**cast).values_list(*cast).query
-        sql, params = query.get_compiler(connection=connection).as_sql()
-    except EmptyResultSet:
-        return [np.zeros(0, dtype=np.int64) for _ in fields]
     read = _gathered if connection.vendor == "postgresql" else _fetched
-    return read(connection, sql, params, len(fields))
+    return read(connection, rows, fields)
 
 
-def code_of(field: str, words: Sequence[str]) -> Case:
-    """The position of a word in a list, -1 where it is not in it."""
+def code_of(field: str, words: Sequence[str]) -> Small:
+    """The position of a word in a list, its length for another word."""
     known = [When(**{field: word}, then=Value(place)) for place, word in enumerate(words)]
-    return Case(*known, default=Value(-1))
+    return Small(Case(*known, default=Value(len(words))), len(words) + 1)
 
 
-def _gathered(connection, sql: str, params: Sequence, width: int) -> list[Ints]:
-    names = [f"c{place}" for place in range(width)]
+def _gathered(connection, rows: QuerySet, fields: Sequence[str | Expression | Small]) -> list[Ints]:
+    packed: list[Any] = []
+    sizes: list[list[int]] = []
+    for field in fields:
+        if isinstance(field, Small) and packed:
+            packed[-1] = packed[-1] * field.size + _cast(field)
+            sizes[-1].append(field.size)
+        else:
+            packed.append(_cast(field))
+            sizes.append([])
+    found = _arrays(connection, rows, packed)
+    return [column for whole, of in zip(found, sizes, strict=True) for column in _unpacked(whole, of)]
+
+
+def _arrays(connection, rows: QuerySet, expressions: Sequence[Expression]) -> list[Ints]:
+    names = [f"c{place}" for place in range(len(expressions))]
     columns = ", ".join(f"array_agg({name})::text" for name in names)
+    if (query := _sql(connection, rows, expressions)) is None:
+        return [_NOTHING for _ in names]
+    sql, params = query
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT count(*), {columns} FROM ({sql}) AS found ({', '.join(names)})", params)
         n, *texts = cursor.fetchone()
     if not n:
-        return [np.zeros(0, dtype=np.int64) for _ in names]
+        return [_NOTHING for _ in names]
     if any("N" in text for text in texts):
         raise ValueError("a column of integers holds NULL")
     return [np.fromstring(text[1:-1], dtype=np.int64, sep=",", count=n) for text in texts]
 
 
-def _fetched(connection, sql: str, params: Sequence, width: int) -> list[Ints]:
+def _unpacked(whole: Ints, sizes: Sequence[int]) -> list[Ints]:
+    columns: list[Ints] = []
+    for size in reversed(sizes):
+        whole, part = np.divmod(whole, size)
+        columns.append(part)
+    return [whole, *reversed(columns)]
+
+
+def _fetched(connection, rows: QuerySet, fields: Sequence[str | Expression | Small]) -> list[Ints]:
+    if (query := _sql(connection, rows, [_cast(field) for field in fields])) is None:
+        return [_NOTHING for _ in fields]
     with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        rows = cursor.fetchall()
+        cursor.execute(*query)
+        found = cursor.fetchall()
     try:
-        cells = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=len(rows) * width)
+        cells = np.fromiter(chain.from_iterable(found), dtype=np.int64, count=len(found) * len(fields))
     except TypeError:
         raise ValueError("a column of integers holds NULL") from None
-    return list(cells.reshape(-1, width).T.copy())
+    return list(cells.reshape(-1, len(fields)).T.copy())
+
+
+def _cast(field: str | Expression | Small) -> Cast:
+    return Cast(field.field if isinstance(field, Small) else field, BigIntegerField())
+
+
+def _sql(connection, rows: QuerySet, expressions: Sequence[Expression]) -> tuple[str, Sequence] | None:
+    """None where the queryset knows by itself that it has no rows."""
+    named = {f"column_{place}": expression for place, expression in enumerate(expressions)}
+    try:
+        query = rows.annotate(**named).values_list(*named).query
+        return query.get_compiler(connection=connection).as_sql()
+    except EmptyResultSet:
+        return None
 
 
 def row_of(known: Ints, wanted: Ints) -> Ints:

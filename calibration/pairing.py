@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, Max, OuterRef, Q
 from django.db.models.functions import Coalesce
 
 from annotate.asking import CITATION, CLAIM, PASSAGE, RESPONSE, Question
@@ -25,7 +25,7 @@ from annotate.models import (
     Round,
     SecondLookTarget,
 )
-from calibration.columns import code_of, int_columns, row_of
+from calibration.columns import Small, code_of, int_columns, row_of
 from calibration.contents import IS_DECISION, Contents, contents_of, facts_of
 from calibration.models import JudgeRun, Verdict
 from calibration.sightings import FirstSeen, first_seen, had_seen
@@ -40,10 +40,13 @@ from calibration.table import (
     counts_per_label,
     gold_column,
     grader_column,
+    nobody,
 )
 from evalsets.labels import LABELS
 from evalsets.models import Claim, EvalSetVersion, Passage, SystemRun
 
+MOST_RUNS = 2**15  # what the database keeps of the number of a repeat
+LOOKED_UP = 20_000  # targets: of more than these all labels are read, which is faster then
 KEY_FIELDS = {
     CLAIM: ("claim_id",),
     RESPONSE: ("response_id",),
@@ -106,6 +109,38 @@ def table_of(
     judge = judge_column(targets=targets, judge_run=judge_run) if judge_run else None
     table = Table(targets, graders, gold, source, saw_judge, judge, unseen)
     return _as_asked(table, version, round) if round else table
+
+
+def column_said(
+    *, version: EvalSetVersion, round: Round | None, dimension: str, source: str
+) -> tuple[Targets, Column]:
+    """What gold or grader:NAME says of all targets: as the whole table has it, and no more is looked up."""
+    if round is None or round.kind == Round.Kind.SECOND_LOOK or _is_conditional(round, dimension):
+        table = table_of(version=version, round=round, dimension=dimension)
+        return table.targets, column_of(table, source)
+    targets = targets_of(
+        runs=round.runs.select_related("system").order_by("number"),
+        dimension=dimension,
+        optional=optional_dimension(round, dimension),
+    )
+    if source == "gold":
+        return targets, _gold_alone(targets, round)
+    found = grader_columns(targets=targets, round=round, name=source.removeprefix("grader:"))
+    return targets, column_of(Table(targets, found), source)
+
+
+def _is_conditional(round: Round, dimension: str) -> bool:
+    return any(q.after for q in questions_of(round.rubric_version) if q.dimension == dimension)
+
+
+def column_of(table: Table, source: str) -> Column:
+    """The column of gold or of grader:NAME; of a grader who said nothing here, one without a label."""
+    if source == "gold":
+        assert table.gold is not None
+        return table.gold
+    name = source.removeprefix("grader:")
+    found = [column for column in table.graders if column.name == name]
+    return found[0] if found else nobody(table.targets, name, "grader", "not_assigned")
 
 
 def optional_dimension(round: Round | None, dimension: str) -> Dimension | None:
@@ -288,6 +323,10 @@ def rows_of(targets: Targets, keys: Sequence[Ints]) -> Ints:
     return row_of(number(targets.target, targets.passage), number(keys[0], keys[1]))
 
 
+def _grader() -> Small:
+    return Small("grader_id", 1 + (Grader.objects.aggregate(last=Max("pk"))["last"] or 0))
+
+
 def _key_of(targets: Targets) -> list[Coalesce]:
     return [Coalesce(field, 0) for field in KEY_FIELDS[targets.unit]]
 
@@ -296,19 +335,20 @@ def _placed(targets: Targets, rows: Ints, said: Ints) -> Ints:
     """Codes of labels at their rows; what is about none of the targets is left out."""
     codes = np.full(len(targets), MISSING, dtype=np.int64)
     ours = rows >= 0
-    if (said[ours] < 0).any():
+    if (said[ours] >= len(targets.labels)).any():
         raise ValueError(f"{targets.dimension} has a label outside of its label set")
     codes[rows[ours]] = said[ours]
     return codes
 
 
-def grader_columns(*, targets: Targets, round: Round) -> tuple[Column, ...]:
-    """One column per grader of the round, in the order of their numbers."""
-    labels = Annotation.objects.filter(round=round, dimension=targets.dimension).order_by()
-    by, said, *key = int_columns(labels, "grader_id", code_of("label", targets.labels), *_key_of(targets))
+def grader_columns(*, targets: Targets, round: Round, name: str | None = None) -> tuple[Column, ...]:
+    """One column per grader of the round, in the order of their numbers; or that of the grader named."""
+    only = {} if name is None else {"grader__name": name}
+    labels = Annotation.objects.filter(round=round, dimension=targets.dimension, **only).order_by()
+    *key, by, said = int_columns(labels, *_key_of(targets), _grader(), code_of("label", targets.labels))
     rows = rows_of(targets, key)
-    assignments = Assignment.objects.filter(round=round).order_by()
-    assigned, response = int_columns(assignments, "grader_id", "response_id")
+    assignments = Assignment.objects.filter(round=round, **only).order_by()
+    response, assigned = int_columns(assignments, "response_id", _grader())
     graders = Grader.objects.filter(pk__in={*np.unique(by).tolist(), *np.unique(assigned).tolist()})
     imported = round.kind == Round.Kind.IMPORTED
     columns = []
@@ -320,37 +360,54 @@ def grader_columns(*, targets: Targets, round: Round) -> tuple[Column, ...]:
     return tuple(columns)
 
 
+def _gold_alone(targets: Targets, round: Round) -> Column:
+    """Gold; labels are looked up only of the targets without it, to say why they have none."""
+    settled = GoldLabel.objects.filter(round=round, dimension=targets.dimension).order_by()
+    *key, said = int_columns(settled, *_key_of(targets), code_of("label", targets.labels))
+    codes = _placed(targets, rows_of(targets, key), said)
+    labels = Annotation.objects.filter(round=round, dimension=targets.dimension).order_by()
+    open_ones = np.flatnonzero(codes < 0)
+    if len(open_ones) <= LOOKED_UP:
+        labels = labels.filter(response__in=np.unique(targets.response[open_ones]).tolist())
+    *key, by, said = int_columns(labels, *_key_of(targets), _grader(), code_of("label", targets.labels))
+    rows = rows_of(targets, key)
+    graders = [
+        grader_column("", _placed(targets, rows[by == grader], said[by == grader]), targets, None)
+        for grader in np.unique(by).tolist()
+    ]
+    return gold_column(codes, targets, graders)
+
+
 def gold_columns(
     *, targets: Targets, round: Round | None, graders: tuple[Column, ...]
 ) -> tuple[Column, np.ndarray, np.ndarray, np.ndarray]:
     """Gold, where it came from, whether a verdict was in view when it was decided, and what held before."""
     seen = first_seen(round.version_id) if round else {}
     settled = GoldLabel.objects.filter(round=round, dimension=targets.dimension).order_by()
-    said, where_from, decision, *key = int_columns(
+    *key, said, where_from = int_columns(
         settled,
+        *_key_of(targets),
         code_of("label", targets.labels),
         code_of("source", GoldLabel.Source.values),
-        Coalesce("adjudication_id", 0),
-        *_key_of(targets),
     )
     rows = rows_of(targets, key)
     codes = _placed(targets, rows, said)
-    ours = rows >= 0
     source = np.full(len(targets), "", dtype=object)
-    source[rows[ours]] = np.array(GoldLabel.Source.values, dtype=object)[where_from[ours]]
+    source[rows[rows >= 0]] = np.array(GoldLabel.Source.values, dtype=object)[where_from[rows >= 0]]
     saw_judge = np.zeros(len(targets), dtype=bool)
-    saw_judge[rows[ours]] = np.isin(decision[ours], _decided_after_a_look(round, targets.dimension, seen))
+    saw_judge[_rows_decided_after_a_look(targets, round, seen)] = True
     unseen = _gold_before_verdicts(targets, round, graders, saw_judge, seen)
     return gold_column(codes, targets, graders), source, saw_judge, unseen
 
 
-def _decided_after_a_look(round: Round | None, dimension: str, seen: FirstSeen) -> list[int]:
-    """The decisions that a verdict was in view for, or that somebody took who had seen verdicts."""
-    in_view = Q(judge_seen=True)
+def _rows_decided_after_a_look(targets: Targets, round: Round | None, seen: FirstSeen) -> Ints:
+    """Where a verdict was in view for the decision, or whoever took it had seen verdicts."""
+    in_view = Q(adjudication__judge_seen=True)
     for person, first in seen.items():
-        in_view |= Q(by=person, at__gt=first)
-    decisions = Adjudication.objects.filter(in_view, round=round, dimension=dimension).order_by()
-    return list(decisions.values_list("pk", flat=True))
+        in_view |= Q(adjudication__by=person, adjudication__at__gt=first)
+    decided = GoldLabel.objects.filter(in_view, round=round, dimension=targets.dimension).order_by()
+    rows = rows_of(targets, int_columns(decided, *_key_of(targets)))
+    return rows[rows >= 0]
 
 
 def _gold_before_verdicts(
@@ -392,12 +449,12 @@ def judge_column(*, targets: Targets, judge_run: JudgeRun) -> Column:
     more than once, the verdicts of all runs stand beside it: what rates are computed from.
     """
     verdicts = Verdict.objects.filter(run=judge_run, dimension=targets.dimension).order_by()
-    index, state, label, *key = int_columns(
+    *key, index, state, label = int_columns(
         verdicts,
-        "run_index",
+        *_key_of(targets),
+        Small("run_index", MOST_RUNS),
         code_of("state", list(_WHY)),
         code_of("label", targets.labels),
-        *_key_of(targets),
     )
     rows = rows_of(targets, key)
     valid = state == list(_WHY).index(Verdict.State.VALID)

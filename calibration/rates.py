@@ -13,7 +13,7 @@ from calibration.levers import Setting
 from calibration.measures import Companions, Figures, rates_of, repeats_behind
 from calibration.models import JudgeRun
 from calibration.optional import Figure, Said, Sources, figures_for, informative_of, of_items, of_runs
-from calibration.pairing import dimensions_of, judge_column, run_names, table_of, targets_of
+from calibration.pairing import column_said, dimensions_of, judge_column, run_names, targets_of
 from calibration.table import Column, Ints, Table, Targets, nobody
 from evalsets.labels import LABELS
 from evalsets.models import Claim, EvalSetVersion, Passage, Response, SystemRun
@@ -53,9 +53,9 @@ def said_by_people(
     """What gold or one grader says: of grounding on the parts of a split, of all else as it was asked."""
     said = {}
     for dimension in dimensions:
-        table = table_of(version=version, round=round, dimension=dimension)
-        table = table.leaves() if dimension == "grounding" else table.originals()
-        said[dimension] = (table.targets, column_of(table, source))
+        targets, column = column_said(version=version, round=round, dimension=dimension, source=source)
+        asked = targets.leaf if dimension == "grounding" else targets.original
+        said[dimension] = (targets.select(asked), column.select(asked))
     return said
 
 
@@ -104,16 +104,6 @@ def grader_names(round: Round | None) -> list[str]:
     )
     graders = Grader.objects.filter(Exists(labelled) | Exists(assigned), evalset__versions=round.version_id)
     return list(graders.order_by("number").values_list("name", flat=True))
-
-
-def column_of(table: Table, source: str) -> Column:
-    """The column of gold or of grader:NAME; of a grader who said nothing here, one without a label."""
-    if source == "gold":
-        assert table.gold is not None
-        return table.gold
-    name = source.removeprefix("grader:")
-    found = [column for column in table.graders if column.name == name]
-    return found[0] if found else nobody(table.targets, name, "grader", "not_assigned")
 
 
 def with_response_ids(figures: Figures) -> Figures:

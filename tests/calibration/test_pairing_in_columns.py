@@ -175,6 +175,12 @@ def test_columns_give_the_table_that_rows_give(seed):
             for round in (world.labelled.round, None)[: 2 if dimension in LABELS else 1]:
                 made, plain = (module.table_of(round=round, **asked) for module in (pairing, plain_pairing))
                 assert_same(made, plain, dimension)
+                for source in ("gold", "grader:ada", "grader:cleo", "grader:nobody"):
+                    targets, column = pairing.column_said(
+                        version=version, round=round, dimension=dimension, source=source
+                    )
+                    assert_same(targets, plain.targets, source)
+                    assert_same(column, pairing.column_of(plain, source), f"{dimension} {source}")
         second = world.second_look()
         asked = {"version": version, "round": second, "dimension": "grounding"}
         assert_same(pairing.table_of(**asked), plain_pairing.table_of(**asked), "second look")
