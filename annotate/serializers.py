@@ -4,7 +4,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from annotate.disagreements import Status
-from annotate.forms import MAX_TEXT
+from annotate.forms import MAX_TEXT, SecondLookForm
 from annotate.models import Adjudication, Annotation, Assignment, Round
 from annotate.rubric_queries import WarmUpResult
 from evalsets.fields import Choice, Flag, Number, Text, Whole
@@ -91,6 +91,16 @@ class RoundWhole(RoundRow):
     class Meta(RoundRow.Meta):
         fields = [*RoundRow.Meta.fields, "progress", "graders", "left_out"]
         read_only_fields = fields
+
+
+class NewSecondLook(serializers.Serializer):
+    n = whole(default=SecondLookForm.USUAL, max_value=100_000, help_text="Targets to draw.")
+    dimension = Text(required=False, max_length=30, help_text="Without one: all.")
+    of = Text(required=False, max_length=200, help_text="Only what this grader labelled.")
+    graders = serializers.ListField(
+        child=Text(max_length=150), min_length=1, help_text="User names of who looks again."
+    )
+    seed = whole(min_value=0, help_text="Without one: a new one.")
 
 
 class WarmUpGrader(serializers.Serializer):

@@ -110,6 +110,21 @@ class PairsWhole(serializers.Serializer):
     sweeps = SweepRow(many=True)
 
 
+class ClaimAuditWhole(serializers.Serializer):
+    """The share of extracted claims with a fault, by kind, and the claims that were missed, among others."""
+
+    version = serializers.CharField()
+    error = Figures()
+    by_fault = Figures()
+    missed_per_response = Figures()
+    responses = serializers.IntegerField()
+    responses_audited = serializers.IntegerField()
+    responses_waiting = serializers.IntegerField()
+    sentence = serializers.CharField()
+    per_system = serializers.ListField(child=Figures())
+    per_stratum = serializers.ListField(child=Figures())
+
+
 class PlanQuery(serializers.Serializer):
     """A question to the planner; what is not said is what its page starts with."""
 

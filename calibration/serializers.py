@@ -6,12 +6,11 @@ from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from annotate.models import GoldLabel
 from calibration.checking import LIMITED
+from calibration.judges import panel
 from calibration.judges.prompts import BUILT_IN
 from calibration.leases import DEFAULT_CONCURRENCY
 from calibration.models import CalibrationReport, Judge, JudgeRun, Verdict
-from calibration.partition import PARTS
 from calibration.spending import Budget
 from evalsets.fields import Choice, Flag, Number, Text, Whole
 from evalsets.models import EvalSetVersion
@@ -73,6 +72,24 @@ class NewJudge(serializers.Serializer):
     price_prompt = Number(required=False, min_value=0, max_value=99_999)
     price_completion = Number(required=False, min_value=0, max_value=99_999)
     currency = serializers.RegexField("^[A-Z]{3}$", required=False)
+
+
+class NewPanel(serializers.Serializer):
+    name = Text(max_length=200)
+    members = serializers.ListField(child=Text(max_length=200), min_length=1, help_text="Names of judges.")
+    rule = Choice([(rule, rule) for rule in (panel.MAJORITY, panel.MEAN)])
+
+
+class StartedBaseline(serializers.Serializer):
+    judge = serializers.CharField()
+    run = serializers.IntegerField()
+
+
+class StartedBaselines(serializers.Serializer):
+    """None where every baseline has run already; `refused` says why one could not be started."""
+
+    started = StartedBaseline(many=True)
+    refused = serializers.ListField(child=serializers.CharField())
 
 
 class JudgeRunRow(serializers.ModelSerializer):
@@ -369,30 +386,6 @@ class CheckWhole(serializers.Serializer):
     passed = serializers.BooleanField()
     gate = GateLine(many=True)
     rates = RateLine(many=True)
-
-
-class RoundQuery(serializers.Serializer):
-    round = whole(help_text="Without one: the round that holds.")
-
-
-def _several(help_text: str, child: serializers.Field | None = None):
-    return serializers.ListField(
-        child=child or Text(max_length=500), required=False, max_length=100, help_text=help_text
-    )
-
-
-class GoldQuery(RoundQuery):
-    """Which records are written out whole; each name may stand several times, and none leaves nothing out."""
-
-    dimensions = _several("Of the rubric.", Text(max_length=30))
-    sources = _several("How gold came about.", Choice(GoldLabel.Source.choices))
-    strata = _several("NAME=VALUE; of each name one of the values.")
-    parts = _several("Of the calibration design.", Choice([(part, part) for part in PARTS]))
-    notes = Flag(required=False, help_text="With what graders noted: free text that may name people.")
-
-
-class ExportQuery(serializers.Serializer):
-    labels = Flag(required=False, help_text="With everybody's labels and verdicts.")
 
 
 class MethodRow(serializers.Serializer):

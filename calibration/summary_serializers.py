@@ -116,7 +116,7 @@ class StandingOfJudge(StandingWhole):
 class TrustWhole(serializers.Serializer):
     """The thresholds in force with every change of them, and where each judge stands in each dimension."""
 
-    thresholds = serializers.DictField(child=serializers.FloatField())
+    thresholds = serializers.DictField()
     changes = ThresholdChange(many=True)
     standings = StandingOfJudge(many=True)
 

@@ -11,10 +11,11 @@ from annotate.api.behind import BehindTheDoor
 from annotate.cases import Case
 from annotate.decisions import DecisionLog
 from annotate.disagreements import DisagreementQueue, Wanted
-from annotate.forms import OpenRoundForm
-from annotate.models import Adjudication, Round
+from annotate.forms import OpenRoundForm, SecondLookForm, graders_among_members
+from annotate.models import Adjudication, Grader, Round
 from annotate.progress import left_out_of, progress_of_round, progress_per_grader
 from annotate.rubric_queries import warm_up_result
+from annotate.views.second_looks import drawn_by
 from evalsets.access import version_of
 from evalsets.api.base import ApiView, ListView, Scope, once
 from evalsets.api.paging import NumberedPages
@@ -107,6 +108,39 @@ class WarmUpResults(ApiView):
         if round.kind == Round.Kind.IMPORTED:
             raise Http404
         return Response(serializers.WarmUpResults(warm_up_result(round)).data)
+
+
+class SecondLook(BehindTheDoor):
+    """Draw targets that carry a label, to be labelled again: by the same graders or by others."""
+
+    tag, writes = TAG, Scope.ROUNDS
+    takes = {"POST": serializers.NewSecondLook}
+    answers = {"POST": {201: serializers.RoundRow}}
+
+    @once
+    def post(self, request, slug, number, round_number):
+        round = round_in(labels_of(request.user, slug, number), round_number)
+        if round.kind == Round.Kind.SECOND_LOOK:
+            raise Http404
+        given = self.body(request, serializers.NewSecondLook)
+        form = SecondLookForm(_named(round, given), round=round, pool=services.drawable(round=round))
+        if not form.is_valid():
+            raise Refusal.of_form(form)
+        return Response(serializers.RoundRow(drawn_by(form, round, request.user)).data, status=201)
+
+
+def _named(round, given) -> dict:
+    """What the form of the page takes: people and graders go by name here."""
+    evalset = round.version.evalset
+    known = dict(graders_among_members(evalset).values_list("username", "pk"))
+    own = Grader.objects.filter(evalset=evalset, name=given.get("of")).first()
+    return {
+        "n": given["n"],
+        "dimension": given.get("dimension", ""),
+        "of": own.pk if own else given.get("of"),
+        "people": [known.get(name, name) for name in given["graders"]],
+        "seed": given.get("seed", services.new_seed()),
+    }
 
 
 # Disagreements

@@ -15,6 +15,7 @@ urlpatterns = [
     path(f"{ROUND}pause/", lead.PauseRound.as_view(), name="pause_round"),
     path(f"{ROUND}resume/", lead.ResumeRound.as_view(), name="resume_round"),
     path(f"{ROUND}close/", lead.CloseRound.as_view(), name="close_round"),
+    path(f"{ROUND}second-look/", lead.SecondLook.as_view(), name="draw_second_look"),
     path(f"{ROUND}warm-up/", lead.WarmUpResults.as_view(), name="warm_up_results"),
     path(f"{VERSION}disagreements/", lead.Disagreements.as_view(), name="disagreements"),
     path(CASE, lead.OneCase.as_view(), name="case"),

@@ -21,7 +21,7 @@ def draw_second_look(request, slug, number, round_number):
     form = SecondLookForm(request.POST or None, round=round, pool=pool, initial={"seed": services.new_seed()})
     if form.is_valid():
         try:
-            second = _draw(round, form, request.user)
+            second = drawn_by(form, round, request.user)
             messages.success(request, _("Round %(number)s is open.") % {"number": second.number})
             return redirect("annotate:round", slug, number, second.number)
         except services.Refused as refused:
@@ -36,7 +36,7 @@ def draw_second_look(request, slug, number, round_number):
     return render(request, "annotate/draw_second_look.html", context, status=400 if form.errors else 200)
 
 
-def _draw(round, form, person) -> Round:
+def drawn_by(form, round, person) -> Round:
     data = form.cleaned_data
     evalset = round.version.evalset
     graders = [

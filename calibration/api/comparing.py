@@ -8,12 +8,13 @@ from annotate.models import Assignment, Round
 from calibration import figure_serializers as serializers
 from calibration.api.figures import people_asked_for, rates_asked_for, round_asked_for
 from calibration.comparing import release_note
-from calibration.extraction import runs_graded
+from calibration.extraction import extraction_of, runs_graded
 from calibration.facts import pair_facts, plan_facts, retrieval_facts, round_facts
 from calibration.plan_forms import PlanForm
 from calibration.rates_scope import CompareForm
 from calibration.retrieving import DEPTH, scored, with_response_names, wrong_answers
 from calibration.second_look import second_look_figures
+from evalsets.access import version_of
 from evalsets.api.base import ApiView, ListView
 from evalsets.api.paging import NumberedPages
 from evalsets.api.problems import Refusal
@@ -87,6 +88,18 @@ class WrongAnswers(ListView):
 
     def paginate_queryset(self, queryset):
         return with_response_names(super().paginate_queryset(queryset))
+
+
+class ClaimAudit(ApiView):
+    """How well the claims were extracted, by the claim audits. No label is in it."""
+
+    tag = TAG
+    answers = {"GET": serializers.ClaimAuditWhole}
+
+    def get(self, request, slug, number):
+        version = version_of(request.user, slug, number)
+        runs = version.runs.select_related("system").order_by("number")
+        return Response({"version": str(version)} | extraction_of(runs))
 
 
 class Plan(ApiView):

@@ -5,7 +5,8 @@ from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.response import Response
 
 from annotate.access import labels_of
-from calibration import goldfile, serializers
+from calibration import gold_serializers as serializers
+from calibration import goldfile
 from calibration.api.figures import round_asked_for
 from calibration.gold_export import gold_file, gold_overview, zipped_gold
 from calibration.scope import GoldForm

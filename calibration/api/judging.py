@@ -7,12 +7,22 @@ from rest_framework.response import Response
 from annotate.access import labels_of
 from annotate.api.behind import BehindTheDoor
 from calibration import serializers
+from calibration.baselines import start_baselines
 from calibration.facts import dry_run_facts, judge_run_facts
 from calibration.forms import JudgeForm
 from calibration.models import Judge, JudgeRun
 from calibration.queries import counted_runs_of
-from calibration.services import add_judge, judge_named, resume_run, runs_numbered, start_run, stop_run
+from calibration.services import (
+    add_judge,
+    add_panel,
+    judge_named,
+    resume_run,
+    runs_numbered,
+    start_run,
+    stop_run,
+)
 from calibration.sightings import note_sighting
+from calibration.trust_forms import PanelForm
 from evalsets.api.base import ApiView, ListView, Scope, once
 from evalsets.api.problems import Refusal
 
@@ -39,6 +49,40 @@ class Judges(BehindTheDoor, ListView):
             raise Refusal.of_form(form)
         made = add_judge(evalset=version.evalset, person=request.user, **form.judge)
         return Response(serializers.JudgeRow(made).data, status=201)
+
+
+class Panels(BehindTheDoor):
+    """Several judges as one. It can be started once each of them has run."""
+
+    tag, writes = TAG, Scope.JUDGE
+    takes = {"POST": serializers.NewPanel}
+    answers = {"POST": {201: serializers.JudgeRow}}
+
+    @once
+    def post(self, request, slug, number):
+        version = labels_of(request.user, slug, number)
+        given = self.body(request, serializers.NewPanel)
+        known = dict(Judge.objects.filter(evalset=version.evalset).values_list("name", "pk"))
+        members = [known.get(name, name) for name in given["members"]]
+        form = PanelForm(given | {"members": members}, evalset=version.evalset)
+        if not form.is_valid():
+            raise Refusal.of_form(form)
+        made = add_panel(evalset=version.evalset, person=request.user, **form.cleaned_data)
+        return Response(serializers.JudgeRow(made).data, status=201)
+
+
+class Baselines(BehindTheDoor):
+    """Start every baseline that has not run over this version."""
+
+    tag, writes = TAG, Scope.JUDGE
+    answers = {"POST": {201: serializers.StartedBaselines}}
+
+    @once
+    def post(self, request, slug, number):
+        version = labels_of(request.user, slug, number)
+        started, refused = start_baselines(version=version, person=request.user)
+        runs = [{"judge": run.judge.name, "run": run.number} for run in started]
+        return Response({"started": runs, "refused": refused}, status=201)
 
 
 def judge_run_of(person, slug, number, run) -> JudgeRun:

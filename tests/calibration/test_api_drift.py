@@ -4,7 +4,7 @@ import pytest
 
 from calibration import drift
 from calibration.judge_warm_up import ask_waiting
-from calibration.models import JudgeRun, SentinelPlan
+from calibration.models import Judge, JudgeRun, SentinelPlan
 from tests.api import Api, problem
 from tests.calibration.api_world import define
 from tests.calibration.test_drift import answered, trusted  # noqa: F401  (a fixture)
@@ -93,3 +93,28 @@ def test_known_cases_are_put_to_a_judge_once(api, trusted):  # noqa: F811
     )
     assert (told["cases"], told["right"], told["is_done"]) == (1, 1, True)
     problem(api.get(path), 400)
+
+
+def test_a_panel_is_added_once_of_judges_that_are_there(api, trusted):  # noqa: F811
+    for name in ("llm-1", "llm-2"):
+        api.post(f"{V}judges/", {"name": name, "model": name, "base_url": "http://localhost:9/v1"})
+    new = {"name": "panel", "members": ["llm-1", "llm-2"], "rule": "majority"}
+    made = api.post(f"{V}judges/panels/", new, key="p")
+    assert (made.status_code, made.json()["kind"]) == (201, "panel")
+    assert api.post(f"{V}judges/panels/", new, key="p").json() == made.json()
+    (error,) = problem(api.post(f"{V}judges/panels/", new | {"members": ["llm-1", "nobody"]}), 409)["errors"]
+    assert (error["field"], error["value"]) == ("members", str([judge_pk("llm-1"), "nobody"]))
+    problem(api.post(f"{V}judges/panels/", new), 409)
+    problem(api.post(f"{V}judges/panels/", new | {"rule": "loudest"}), 400)
+
+
+def judge_pk(name):
+    return Judge.objects.get(name=name).pk
+
+
+def test_baselines_are_started_once(api, trusted):  # noqa: F811
+    first = api.post(f"{V}judges/baselines/", key="b")
+    assert first.status_code == 201
+    assert {"lexical-baseline", "phrase-matcher"} <= {entry["judge"] for entry in first.json()["started"]}
+    assert api.post(f"{V}judges/baselines/", key="b").json() == first.json()
+    assert api.post(f"{V}judges/baselines/").json()["started"] == []

@@ -5,10 +5,12 @@ import json
 
 import pyarrow.parquet
 import pytest
+from django.contrib.auth import get_user_model
 
 from annotate.models import WarmUpAnswer
 from calibration.models import Alert, CalibrationSplit, Summary
 from calibration.summaries import as_json
+from evalsets.models import Membership
 from tests.api import Api, problem
 from tests.calibration.api_world import V, furnish, make_world
 from tests.calibration.test_report import command
@@ -262,3 +264,33 @@ def test_a_choice_moves_no_figure_and_a_wrong_one_is_refused(api):
         assert error["field"] in wrong
     for wrong in ({"sources": "guessed"}, {"parts": "rest"}, {"notes": "perhaps"}):
         problem(api.get(f"{V}/gold/files/gold.jsonl", **wrong), 400)
+
+
+def test_a_second_look_is_drawn_once(api, world):
+    path = f"{V}/rounds/1/second-look/"
+    vera = get_user_model().objects.create_user("vera")
+    Membership.objects.create(person=vera, evalset=world.evalset, role="grader")
+    new = {"n": 5, "graders": ["vera"], "dimension": "grounding", "of": "ben", "seed": 9}
+    made = api.post(path, new, key="look")
+    assert (made.status_code, made.json().get("kind")) == (201, "second_look"), made.json()
+    assert api.post(path, new, key="look").json() == made.json()
+    assert world.version.rounds.count() == 3
+    for field, wrong in {"graders": ["nobody"], "of": "nobody", "dimension": "colour"}.items():
+        (error,) = problem(api.post(path, new | {field: wrong}), 409)["errors"]
+        assert error["field"] in (field, "people")
+    problem(api.post(path, new | {"n": 0}), 400)
+    problem(api.post(f"{V}/rounds/2/second-look/", new), 404)
+    for somebody in (world.grader, world.stranger):
+        problem(Api(somebody).post(path, new), 404)
+
+
+def test_what_nobody_audited_is_told_even_to_a_lead_who_grades(api, world):
+    told = api.get(f"{V}/claim-audit/").json()
+    assert (told["error"]["value"], told["error"]["undefined"], told["responses_audited"]) == (
+        None,
+        "not_audited",
+        0,
+    )
+    world.let_the_lead_grade()
+    assert api.get(f"{V}/claim-audit/").json() == told
+    problem(Api(world.grader).get(f"{V}/claim-audit/"), 404)
