@@ -13,6 +13,7 @@ from calibration.scope import GoldForm
 from calibration.views.exchange import native_file
 from evalsets.api.base import ApiView, Scope
 from evalsets.api.problems import Refusal
+from evalsets.api.schema import BYTES
 
 TAG = "gold"
 ZIP = "gold.zip"
@@ -26,7 +27,6 @@ TYPES = {
     ZIP: "application/zip",
 }
 PLAIN_TYPES = dict.fromkeys(kind.partition(";")[0] for kind in TYPES.values())
-BYTES = {"type": "string", "format": "binary"}
 
 
 class Whatever(DefaultContentNegotiation):

@@ -7,8 +7,10 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
+from evalsets.api.bodies import BareFile, FormWithFile
 from evalsets.api.problems import CONTENT_TYPE
 
+BYTES = {"type": "string", "format": "binary"}
 WRITING = ("POST", "PUT", "PATCH", "DELETE")
 
 
@@ -67,7 +69,12 @@ class Described(AutoSchema):
         return self.method == "GET" and getattr(self.view, "many", False)
 
     def get_request_serializer(self) -> Any:
-        return getattr(self.view, "takes", {}).get(self.method)
+        """A bare file is its bytes; as a form it has fields beside it."""
+        taken = getattr(self.view, "takes", {}).get(self.method)
+        bare = [parser.media_type for parser in self.view.parser_classes if issubclass(parser, BareFile)]
+        if not (taken and bare):
+            return taken
+        return {FormWithFile.media_type: taken} | dict.fromkeys(bare, BYTES)
 
     def get_response_serializers(self) -> Any:
         given = getattr(self.view, "answers", {}).get(self.method)

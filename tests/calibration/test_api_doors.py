@@ -41,6 +41,9 @@ READS = [
 WRITES = {
     f"{V}/{path}": body
     for path, body in {
+        "rounds/1/second-look/": {"graders": ["gus"]},
+        "judges/panels/": {"name": "both", "members": ["judge-a", "llm"], "rule": "majority"},
+        "judges/baselines/": {},
         "judge-runs/1/drift/plan/": {},
         "judge-runs/1/drift/plan/end/": {},
         "judge-runs/1/drift/runs/": {},
