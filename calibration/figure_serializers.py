@@ -3,14 +3,14 @@
 from rest_framework import serializers
 
 from calibration.serializers import Figures, RoundFacts, whole
-from evalsets.fields import Choice, Number, Text
+from evalsets.fields import Choice, Number, Shaped, Text
 from evalsets.models import EvalSetVersion
 
 PLACE = r"^[1-9][0-9]{0,8}:[1-9][0-9]{0,8}$"  # version and number
 
 
-def place(help_text: str, **options) -> serializers.RegexField:
-    return serializers.RegexField(PLACE, help_text=help_text, **options)
+def place(help_text: str, **options) -> Shaped:
+    return Shaped(PLACE, help_text=help_text, **options)
 
 
 class CompareQuery(serializers.Serializer):

@@ -12,7 +12,7 @@ from calibration.judges.prompts import BUILT_IN
 from calibration.leases import DEFAULT_CONCURRENCY
 from calibration.models import CalibrationReport, Judge, JudgeRun, Verdict
 from calibration.spending import Budget
-from evalsets.fields import Choice, Flag, Number, Text, Whole
+from evalsets.fields import Choice, Flag, Number, Shaped, Text, Whole
 from evalsets.models import EvalSetVersion
 
 LARGEST = 2**31 - 1
@@ -51,9 +51,7 @@ class NewJudge(serializers.Serializer):
 
     name = Text(max_length=200)
     model = Text(max_length=300, help_text="As the server names it.")
-    base_url = serializers.RegexField(
-        f"^{URL}$", max_length=500, required=False, help_text="Without one: JUDGE_BASE_URL."
-    )
+    base_url = Shaped(f"^{URL}$", max_length=500, required=False, help_text="Without one: JUDGE_BASE_URL.")
     provider = Text(required=False, allow_blank=True, max_length=300)
     family = Text(required=False, allow_blank=True, max_length=300)
     api_key_variable = Text(
@@ -71,7 +69,7 @@ class NewJudge(serializers.Serializer):
     concurrency = whole(max_value=64, default=DEFAULT_CONCURRENCY)
     price_prompt = Number(required=False, min_value=0, max_value=99_999)
     price_completion = Number(required=False, min_value=0, max_value=99_999)
-    currency = serializers.RegexField("^[A-Z]{3}$", required=False)
+    currency = Shaped("^[A-Z]{3}$", required=False)
 
 
 class NewPanel(serializers.Serializer):
@@ -343,7 +341,7 @@ class CheckQuery(serializers.Serializer):
     judge = Text(max_length=200)
     unit = Choice(EvalSetVersion.Unit.choices, required=False)
     dimension = Choice([("grounding", "grounding"), ("abstention", "abstention")], required=False)
-    max_rate = serializers.RegexField(
+    max_rate = Shaped(
         rf"^({'|'.join(LIMITED)})=(0(\.[0-9]{{1,9}})?|1(\.0{{1,9}})?)"
         rf"(,({'|'.join(LIMITED)})=(0(\.[0-9]{{1,9}})?|1(\.0{{1,9}})?))*$",
         required=False,

@@ -5,7 +5,7 @@ from rest_framework import serializers
 from calibration.models import Watch, WatchBatch, WatchMark
 from calibration.serializers import Figures
 from calibration.watch_facts import judging_facts
-from evalsets.fields import Day, Number, Text
+from evalsets.fields import Day, Number, Shaped, Text
 from evalsets.serializers import Counts
 
 
@@ -20,7 +20,7 @@ class WatchRow(serializers.ModelSerializer):
 
 
 class NewWatch(serializers.Serializer):
-    name = serializers.RegexField("^[-a-z0-9_]{1,60}$", help_text="The daily import calls it so.")
+    name = Shaped("^[-a-z0-9_]{1,60}$", help_text="The daily import calls it so.")
     judge = Text(required=False, max_length=200, help_text="Without one: only the phrase matcher.")
     minimum = Number(
         required=False,

@@ -19,7 +19,14 @@ def _is_text_only(field: serializers.Field) -> bool:
     return html.is_html_input(getattr(root, "initial_data", None))
 
 
-class Text(serializers.CharField):
+class AsSent(serializers.Field):
+    """An empty value of a query or a form is a value, and not as if nothing had been sent."""
+
+    def get_value(self, dictionary: Any) -> Any:
+        return dictionary.get(self.field_name, serializers.empty)
+
+
+class Text(AsSent, serializers.CharField):
     """Kept as it is: nothing is trimmed off. Empty only where that is allowed."""
 
     default_error_messages = {"invalid": _("A text is expected.")}
@@ -33,7 +40,7 @@ class Text(serializers.CharField):
         return super().to_internal_value(data)
 
 
-class Whole(serializers.IntegerField):
+class Whole(AsSent, serializers.IntegerField):
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, str) and _is_text_only(self) and _WHOLE.fullmatch(data):
             return int(data)
@@ -44,7 +51,7 @@ class Whole(serializers.IntegerField):
         return data
 
 
-class Number(serializers.FloatField):
+class Number(AsSent, serializers.FloatField):
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, str) and _is_text_only(self) and _NUMBER.fullmatch(data):
             return float(data)
@@ -53,7 +60,7 @@ class Number(serializers.FloatField):
         return float(data)
 
 
-class Day(serializers.DateField):
+class Day(AsSent, serializers.DateField):
     """As in 2026-03-14, and in no other way."""
 
     default_error_messages = {"invalid": _("A day as in 2026-03-14 is expected.")}
@@ -64,14 +71,10 @@ class Day(serializers.DateField):
         return super().to_internal_value(value)
 
 
-class Flag(serializers.BooleanField):
-    """true or false."""
+class Flag(AsSent, serializers.BooleanField):
+    """true or false. Unlike a box in a form, what is not sent is not false."""
 
     WORDS = {"true": True, "false": False}
-
-    def get_value(self, dictionary: Any) -> Any:
-        # Unlike a box in a form, what is not sent is not false.
-        return dictionary.get(self.field_name, serializers.empty)
 
     def to_internal_value(self, data: Any) -> bool:
         if isinstance(data, str) and _is_text_only(self) and data in self.WORDS:
@@ -81,8 +84,12 @@ class Flag(serializers.BooleanField):
         return data
 
 
-class Choice(serializers.ChoiceField):
+class Choice(AsSent, serializers.ChoiceField):
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
             self.fail("invalid_choice", input=data)
         return super().to_internal_value(data)
+
+
+class Shaped(AsSent, serializers.RegexField):
+    """A text of one shape."""

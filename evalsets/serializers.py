@@ -209,7 +209,7 @@ class ResponseRow(serializers.ModelSerializer):
 
 
 class ResponseQuery(serializers.Serializer):
-    run = Whole(min_value=1, required=False, help_text="Of this system run only.")
+    run = Whole(min_value=1, max_value=2**31 - 1, required=False, help_text="Of this system run only.")
 
 
 # Files in

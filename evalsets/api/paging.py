@@ -10,6 +10,7 @@ from evalsets.fields import Text, Whole
 
 MOST = 500
 USUAL = 50
+LARGEST = 2**31 - 1
 
 
 class PageSize(serializers.Serializer):
@@ -21,7 +22,7 @@ class AskedCursor(PageSize):
 
 
 class AskedPage(PageSize):
-    page = Whole(min_value=1, required=False)
+    page = Whole(min_value=1, max_value=LARGEST, required=False)
 
 
 class CursorPages(CursorPagination):

@@ -164,7 +164,14 @@ def test_pages_follow_each_other_and_miss_nothing(api, imported):
 
 @pytest.mark.parametrize(
     ("query", "field"),
-    [({"page_size": "0"}, "page_size"), ({"page_size": "many"}, "page_size"), ({"colour": "red"}, "colour")],
+    [
+        ({"page_size": "0"}, "page_size"),
+        ({"page_size": "many"}, "page_size"),
+        ({"page_size": ""}, "page_size"),
+        ({"answerable": ""}, "answerable"),
+        ({"unanswerable_reason": ""}, "unanswerable_reason"),
+        ({"colour": "red"}, "colour"),
+    ],
 )
 def test_a_query_that_means_nothing_is_an_error(api, imported, query, field):
     (error,) = problem(api.get(f"{VERSIONS}1/items/", **query), 400)["errors"]
