@@ -11,6 +11,7 @@ from bs4 import BeautifulSoup
 from django.core.management import call_command
 from django.urls import reverse
 
+from annotate.material import forget_dimensions
 from annotate.models import Assignment, Round
 from calibration.facts import report_facts
 from calibration.models import CalibrationReport, VerdictSighting
@@ -484,6 +485,44 @@ def test_what_is_decided_after_a_look_at_verdicts_does_not_count_for_the_judge(
     assert after.payload["gate"]["conditions"] == before.payload["gate"]["conditions"]
     text = text_of(client.get(url("report", untrusted.number, "grounding")))
     assert "One gold label was decided by somebody who had looked at verdicts before" in text
+
+
+def test_gold_decided_on_the_page_after_a_look_leaves_both_numbers(client, lead, labelled, untrusted):
+    """The judge calls a claim contradicted where gold says supported; after a look the lead follows it."""
+    client.force_login(lead)
+    asked = labelled.round.rubric_version.dimensions.filter(name="grounding")
+    asked.update(labels=[{"name": name, "key": key, "definition": "", "examples": []} for key, name in (
+        ("1", "supported"), ("2", "contradicted"), ("3", "unsupported"), ("4", "unverifiable")
+    )])  # fmt: skip
+    forget_dimensions()
+    before = build_report(judge_run=untrusted, round=labelled.round, dimension="grounding")
+    verdict = untrusted.verdicts.filter(label="contradicted", claim__gold__label="supported").first()
+    assert client.get(url("report_cases", untrusted.number, "grounding")).status_code == 200
+    place = reverse("annotate:adjudicate", args=["roles", 1, 1, "grounding", verdict.claim.pk])
+    page = BeautifulSoup(client.get(place).content, "html.parser")
+    decided = client.post(
+        place,
+        {
+            "label": verdict.label,
+            "reason": "edge_case",
+            "note": "",
+            "seen": page.select_one("#decision [name=seen]")["value"],
+        },
+    )
+    assert decided.status_code == 302
+    gold = labelled.round.gold.get(claim=verdict.claim)
+    assert (gold.label, gold.source, gold.adjudication.judge_seen) == ("contradicted", "adjudicated", False)
+
+    after = build_report(judge_run=untrusted, round=labelled.round, dimension="grounding")
+    kappa = next(p["cohen_kappa"] for p in before.payload["agreement"]["pairs"] if p["a_kind"] == "gold")
+    own = next(p["cohen_kappa"] for p in after.payload["agreement"]["pairs"] if p["a_kind"] == "gold")
+    revised = after.payload["revised"]
+    assert own["value"] == kappa["value"], "what held before the look stands in"
+    assert (revised["changed"], revised["cohen_kappa"]["value"] > own["value"]) == (1, True)
+    text = text_of(client.get(url("report", untrusted.number, "grounding")))
+    assert "With gold as decided with verdicts in view (1 label changed) κ would be" in text
+    rates = client.get(url("rates")).context["figures"]
+    assert rates["counts"]["contradicted"] == 21, "gold itself is the decision, for people's own rates"
 
 
 def test_looking_at_a_file_without_labels_or_at_a_report_is_no_look_at_verdicts(client, lead, untrusted):
