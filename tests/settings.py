@@ -28,6 +28,7 @@ from config.settings import DATA_DIR, DATABASES, REST_FRAMEWORK, STATIC_ROOT  # 
 
 STATIC_ROOT.mkdir(exist_ok=True)
 REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"] = {"user": None}
+WHITENOISE_AUTOREFRESH = True  # each client would list all static files anew
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 if DATABASES["default"]["ENGINE"] == "config.sqlite":

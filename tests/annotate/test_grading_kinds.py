@@ -11,7 +11,7 @@ from tests.annotate.kinds import MANY, TYPES, ask_everything
 from tests.annotate.pages import soup
 from tests.annotate.worlds import freeze_all, grader_of, make_round, make_version, response_of, say
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 HTMX = {"HTTP_HX_REQUEST": "true"}
 FERRY = ("The ferry leaves at nine. Bicycles pay.", ["The ferry leaves at nine.", "Bicycles pay."])
 

@@ -17,6 +17,8 @@ from evalsets.models import Passage, Response
 from tests.annotate.pages import soup
 from tests.annotate.worlds import freeze_all, grader_of, make_round, make_version, response_of, say
 
+pytestmark = pytest.mark.once
+
 HTMX = {"HTTP_HX_REQUEST": "true"}
 
 

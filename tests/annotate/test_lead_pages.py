@@ -10,6 +10,8 @@ from annotate.models import Assignment, Round, Unblinding
 from tests.annotate.pages import soup
 from tests.annotate.worlds import claim_of, grader_of, make_round, make_version, response_of, say
 
+pytestmark = pytest.mark.once
+
 READS = ["rounds", "open_round", "round", "rubric", "disagreements", "adjudicate"]
 WRITES = ["open_round", "move_round", "reassign", "adjudicate", "decide_split"]
 

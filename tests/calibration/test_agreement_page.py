@@ -18,7 +18,7 @@ from calibration.pairing import dimensions_of, table_of
 from evalsets.models import Membership, Passage
 from tests.calibration.labelled import labelled_set
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 
 @pytest.fixture

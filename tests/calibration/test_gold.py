@@ -20,7 +20,7 @@ from calibration.recompute import recompute
 from evalsets.inert import inert
 from tests.calibration.labelled import judged, labelled_set
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 
 def a_set(kind=Round.Kind.FIRST):

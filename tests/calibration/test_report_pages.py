@@ -20,7 +20,7 @@ from evalsets.models import EvalSet
 from tests.calibration.labelled import judged, labelled_set
 from tests.calibration.test_report import as_now
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
 

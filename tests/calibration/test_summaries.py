@@ -17,7 +17,7 @@ from tests.calibration.labelled import labelled_set
 from tests.calibration.test_report import command
 from tests.calibration.test_report_pages import labelled, trusted, untrusted  # noqa: F401  (fixtures)
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 
 def url(name, *args):

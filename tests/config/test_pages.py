@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from evalsets.models import EvalSet
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 LOG_IN = {"username": "lead", "password": "lead-password"}
 WRONG = {"username": "lead", "password": "not it"}
 

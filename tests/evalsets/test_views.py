@@ -13,7 +13,7 @@ from evalsets.services import freeze_run, freeze_version, import_evalset
 from tests.annotate import worlds
 from tests.evalsets.files import jsonl, line, rows_of_every_table
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from evalsets.models import Claim, SystemRun
 from evalsets.services import freeze_run
 from tests.calibration.extraction.conftest import claims_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 READING = ["claims", "run_claims", "response_claims"]
 GETS = [
     "extractions",

@@ -11,7 +11,7 @@ from calibration import work
 from calibration.models import Judge, JudgeRun, Verdict, WorkerSighting
 from calibration.services import run_inline, start_run
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 FORM = {
     "name": "gpt",

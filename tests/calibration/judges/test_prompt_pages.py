@@ -8,7 +8,7 @@ from calibration.models import PromptVersion
 from calibration.prompt_versions import METHODS, add_prompt_version
 from calibration.services import Refused, add_judge, run_inline, start_run
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 
 def path(name, version):
