@@ -15,6 +15,7 @@ from annotate.models import Round
 from calibration.models import CalibrationSplit, Judge
 from calibration.partition import CALIBRATION, FEW_SHOT, TUNING, part_of
 from evalsets.models import EvalSetVersion, Item
+from evalsets.queries import stratum_names
 
 Design = CalibrationSplit.Design
 # What the sampling allows a correction to assume; see `stats.correct_bad_share`.
@@ -80,7 +81,7 @@ def _check(round: Round, design: str, stratum: str, tuning_share: float, few_sho
         raise BadDesign(_("{design!r} is no sampling design.").format(design=design))
     if not 0 <= tuning_share < 1:
         raise BadDesign(_("The share for tuning must leave something to calibrate on: from 0 to below 1."))
-    if design == Design.STRATIFIED and stratum not in strata_of(round.version):
+    if design == Design.STRATIFIED and stratum not in stratum_names(round.version):
         raise BadDesign(_("Name a stratum of this version: {names}.").format(names=_listed(round.version)))
     known = set(
         Item.objects.filter(version=round.version, item_id__in=few_shot).values_list("item_id", flat=True)
@@ -90,12 +91,8 @@ def _check(round: Round, design: str, stratum: str, tuning_share: float, few_sho
         raise BadDesign(_("This version has no item {name!r}.").format(name=unknown[0]))
 
 
-def strata_of(version: EvalSetVersion) -> list[str]:
-    return sorted({name for strata in version.items.values_list("strata", flat=True) for name in strata})
-
-
 def _listed(version: EvalSetVersion) -> str:
-    return ", ".join(strata_of(version)) or _("it has none")
+    return ", ".join(stratum_names(version)) or _("it has none")
 
 
 def part_of_item(split: CalibrationSplit, item_id: str) -> str:

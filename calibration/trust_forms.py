@@ -4,13 +4,14 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotate.models import Round
-from calibration.design import design_in_force, strata_of
+from calibration.design import design_in_force
 from calibration.forms import PlainForm
 from calibration.judges import panel
 from calibration.models import CalibrationSplit, Judge
 from calibration.thresholds import NAMES, policy_in_force, server_policy
 from calibration.words import THRESHOLDS
 from evalsets.models import EvalSet, EvalSetVersion
+from evalsets.queries import stratum_names
 
 LARGEST_SEED = 2**53  # so that every JSON reader keeps it
 
@@ -89,7 +90,7 @@ class DesignForm(PlainForm):
         rounds = list(Round.objects.filter(version=version).order_by("-number"))
         super().__init__(data, initial=self._initial(rounds[0]) if rounds else {})
         self.offer("round", [(str(r.number), f"{r.number} · {r.get_kind_display()}") for r in rounds])
-        self.offer("stratum", [("", "–"), *((name, name) for name in strata_of(version))])
+        self.offer("stratum", [("", "–"), *((name, name) for name in stratum_names(version))])
 
     @staticmethod
     def _initial(round: Round) -> dict[str, object]:

@@ -73,8 +73,8 @@ class Composition:
 
 
 def stratum_names(version: EvalSetVersion) -> list[str]:
-    of_items = version.items.order_by().values_list("strata", flat=True)
-    return sorted({name for strata in of_items.iterator() for name in strata})
+    of_items = version.items.order_by().values_list("strata", flat=True).distinct()
+    return sorted({name for strata in of_items for name in strata})
 
 
 def strata_of(version: EvalSetVersion) -> list[tuple[str, str]]:
@@ -88,14 +88,14 @@ def composition(version: EvalSetVersion) -> Composition:
     reasons: Counter[str] = Counter()
     strata: dict[str, Counter[str]] = {}
     without_strata = 0
-    rows = version.items.order_by().values_list("answerable", "unanswerable_reason", "strata")
-    for is_answerable, reason, of_item in rows.iterator():
-        answerable[is_answerable] += 1
+    kinds = version.items.order_by().values_list("answerable", "unanswerable_reason", "strata")
+    for is_answerable, reason, of_item, n in kinds.annotate(n=Count("pk")):
+        answerable[is_answerable] += n
         if is_answerable is False:
-            reasons[reason] += 1
-        without_strata += not of_item
+            reasons[reason] += n
+        without_strata += 0 if of_item else n
         for name, value in of_item.items():
-            strata.setdefault(name, Counter())[value] += 1
+            strata.setdefault(name, Counter())[value] += n
     items = answerable.total()
     return Composition(
         items=items,
@@ -184,7 +184,8 @@ def _abstention_warnings(items, answerable, reasons) -> list[str]:
 def _warnings(items, answerable, reasons, strata) -> list[str]:
     warnings = _abstention_warnings(items, answerable, reasons)
     for name, values in sorted(strata.items()):
-        (largest, most), (smallest, least) = values.most_common()[0], values.most_common()[-1]
+        ranked = sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
+        (largest, most), (smallest, least) = ranked[0], ranked[-1]
         if len(values) > 1 and most > STRATA_RATIO * least:
             warnings.append(
                 _(
