@@ -68,7 +68,7 @@ def _read(run: int, _content_hash: str) -> Contents:
         claims.order_by("response__position", "position", "pk"), "pk", "response_id", "position", IS_DECISION
     )
     order = np.argsort(response)
-    return Contents(
+    read = Contents(
         response=response,
         item=item,
         run=np.full(len(response), run, dtype=np.int64),
@@ -78,6 +78,9 @@ def _read(run: int, _content_hash: str) -> Contents:
         claim_position=position,
         decision=decision.astype(bool),
     )
+    for field in fields(read):
+        getattr(read, field.name).setflags(write=False)  # all requests of a process share them
+    return read
 
 
 def _empty(run: int) -> list[int]:
