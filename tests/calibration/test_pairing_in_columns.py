@@ -40,7 +40,7 @@ class World:
         self.verdicts: list[tuple] = []
         for name in ("one", "two")[: self.random.randint(1, 2)]:
             self.labelled.run(name)
-        self.judge_run = judged(self.labelled, [])
+        self.judge_run = judged(self.labelled, [], repeats=self.random.choice([1, 1, 3]))
         items = [self.labelled.item(f"i{n}", **self.about_item()) for n in range(2)]
         for run in self.labelled.runs:
             for n, item in enumerate(items):
@@ -91,11 +91,14 @@ class World:
                 stored(Annotation, round=self.labelled.round, **said, **target)
         if chance.random() < 0.6:
             self.decide(target, labels)
-        state = chance.choice(["valid", "valid", "failed", "pending", "claimed", None])
-        if state:
+        for index in range(1, self.judge_run.repeats + 1):
+            state = chance.choice(["valid", "valid", "failed", "pending", "claimed", None])
+            if state is None:
+                continue
             self.verdicts.append(
                 target
                 | {
+                    "run_index": index,
                     "state": state,
                     "label": chance.choice(labels) if state == "valid" else "",
                     "failure": "timeout" if state == "failed" else "",
