@@ -45,7 +45,7 @@ PROBLEMS = {
 }
 KEY = OpenApiParameter(
     "Idempotency-Key",
-    {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+    {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"},  # spaces around a header are not of it
     OpenApiParameter.HEADER,
     description="The same key with the same request is answered the same, and done once. Kept for two days.",
 )

@@ -115,6 +115,6 @@ def judge_pk(name):
 def test_baselines_are_started_once(api, trusted):  # noqa: F811
     first = api.post(f"{V}judges/baselines/", key="b")
     assert first.status_code == 201
-    assert {"lexical-baseline", "phrase-matcher"} <= {entry["judge"] for entry in first.json()["started"]}
+    assert "lexical-baseline" in [entry["judge"] for entry in first.json()["started"]]
     assert api.post(f"{V}judges/baselines/", key="b").json() == first.json()
     assert api.post(f"{V}judges/baselines/").json()["started"] == []
