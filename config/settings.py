@@ -189,7 +189,7 @@ elif CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
 else:
     raise ImproperlyConfigured("CELERY_BROKER_URL must start with redis://, rediss:// or filesystem://.")
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_ACKS_LATE = False  # the sweep rings again; to acknowledge over a lost connection ends the worker
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_POOL = "threads"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
