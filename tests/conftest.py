@@ -1,5 +1,6 @@
 """Fixtures that every test may use; the servers behind some of them are in tests/services.py."""
 
+import gc
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -20,6 +21,15 @@ from tests import servers
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # Playwright's sync API runs inside an event loop
 
 pytest_plugins = ["tests.services"]
+
+# What is imported and collected stays to the end: a quarter of that time went into looking for what could go
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_reset_sequences"}
 
@@ -138,8 +148,7 @@ def _flush_lifts_triggers() -> None:
 # A process reads what is frozen once; a test's rows go, and their ids come again
 
 
-@pytest.fixture(autouse=True)
-def _frozen_rows_are_read_anew() -> None:
+def _forget_frozen_rows() -> None:
     from annotate.material import forget_dimensions
     from calibration.contents import forget_contents
     from calibration.rates import forget_lengths
@@ -147,6 +156,11 @@ def _frozen_rows_are_read_anew() -> None:
     forget_dimensions()
     forget_contents()
     forget_lengths()
+
+
+@pytest.fixture(autouse=True)
+def _frozen_rows_are_read_anew() -> None:
+    _forget_frozen_rows()
 
 
 # Rows that take long to make are made once for the tests of a module
@@ -160,6 +174,7 @@ def kept(django_db_setup: None, django_db_blocker):
         with django_db_blocker.unblock():
             return make(*args)
 
+    _forget_frozen_rows()  # this comes before what is done for each test
     around = transaction.atomic()
     run(around.__enter__)
     yield run

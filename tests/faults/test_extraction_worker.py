@@ -10,7 +10,7 @@ from tests.calibration.extraction.conftest import make_draft
 from tests.calibration.judges.fake_server import FakeServer
 from tests.faults.test_judge_worker import AT_ONCE, FINISHED, is_complete, wait_until
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once, pytest.mark.slow]
 
 RESPONSES = 40
 

@@ -11,7 +11,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from tests.annotate.worlds import make_round, make_version
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once, pytest.mark.slow]
 
 EIGHT = [f"grader_{number}" for number in range(8)]
 PASSWORD = "a password"
