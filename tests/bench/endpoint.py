@@ -66,21 +66,24 @@ class Endpoint:
                 if head.startswith(b"GET"):
                     self._write(writer, 200, json.dumps(self.counts()).encode())
                 else:
-                    await self._answer(writer)
+                    await self._answer(reader, writer)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             writer.close()
 
-    async def _answer(self, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.first = self.first or time.time()
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         what = self.treatment()
         self.done[what] += 1
         try:
-            await asyncio.sleep(SILENCE_SECONDS if what == "silent" else self.seconds)
+            if what == "silent":  # until the caller hangs up
+                await asyncio.wait_for(reader.read(1), SILENCE_SECONDS)
+                return
+            await asyncio.sleep(self.seconds)
         finally:
             self.at_once -= 1
         if what == "limited":
