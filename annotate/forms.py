@@ -7,6 +7,7 @@ from django import forms
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext_lazy as _
 
+from annotate import services
 from annotate.models import ClaimAudit, Grader, Round, RubricVersion
 from annotate.planning import Overlap
 from evalsets.models import Membership, SystemRun
@@ -223,6 +224,7 @@ class SecondLookForm(forms.Form):
 
     def __init__(self, *args, round, pool, **kwargs):
         super().__init__(*args, **kwargs)
+        self.round = round
         there = Counter(target.dimension for target in pool)
         self.fields["n"].initial = min(self.USUAL, len(pool))
         self.fields["n"].help_text = _("Of %(n)s targets that carry a label.") % {"n": len(pool)}
@@ -232,6 +234,16 @@ class SecondLookForm(forms.Form):
         ]
         self.fields["of"].queryset = Grader.objects.filter(annotations__round=round).distinct()
         self.fields["people"].queryset = graders_among_members(round.version.evalset)
+
+    def draw(self, *, person) -> Round:
+        """Once: the same draw again is the same round."""
+        data, evalset = self.cleaned_data, self.round.version.evalset
+        graders = [
+            services.ensure_grader(evalset=evalset, name=member.get_username(), person=member)
+            for member in data["people"]
+        ]
+        asked = {name: data[name] for name in ("n", "dimension", "of", "seed")}
+        return services.draw_second_look(round=self.round, graders=graders, person=person, once=True, **asked)
 
 
 class ResponsesForm(forms.Form):

@@ -15,7 +15,6 @@ from annotate.forms import OpenRoundForm, SecondLookForm, graders_among_members
 from annotate.models import Adjudication, Grader, Round
 from annotate.progress import left_out_of, progress_of_round, progress_per_grader
 from annotate.rubric_queries import warm_up_result
-from annotate.views.second_looks import drawn_by
 from evalsets.access import version_of
 from evalsets.api.base import ApiView, ListView, Scope, once
 from evalsets.api.paging import NumberedPages
@@ -126,7 +125,7 @@ class SecondLook(BehindTheDoor):
         form = SecondLookForm(_named(round, given), round=round, pool=services.drawable(round=round))
         if not form.is_valid():
             raise Refusal.of_form(form)
-        return Response(serializers.RoundRow(drawn_by(form, round, request.user)).data, status=201)
+        return Response(serializers.RoundRow(form.draw(person=request.user)).data, status=201)
 
 
 def _named(round, given) -> dict:

@@ -21,7 +21,7 @@ def draw_second_look(request, slug, number, round_number):
     form = SecondLookForm(request.POST or None, round=round, pool=pool, initial={"seed": services.new_seed()})
     if form.is_valid():
         try:
-            second = drawn_by(form, round, request.user)
+            second = form.draw(person=request.user)
             messages.success(request, _("Round %(number)s is open.") % {"number": second.number})
             return redirect("annotate:round", slug, number, second.number)
         except services.Refused as refused:
@@ -34,22 +34,3 @@ def draw_second_look(request, slug, number, round_number):
         "rubric": services.second_look_rubric(round),
     }
     return render(request, "annotate/draw_second_look.html", context, status=400 if form.errors else 200)
-
-
-def drawn_by(form, round, person) -> Round:
-    data = form.cleaned_data
-    evalset = round.version.evalset
-    graders = [
-        services.ensure_grader(evalset=evalset, name=member.get_username(), person=member)
-        for member in data["people"]
-    ]
-    return services.draw_second_look(
-        round=round,
-        graders=graders,
-        n=data["n"],
-        dimension=data["dimension"],
-        of=data["of"],
-        seed=data["seed"],
-        person=person,
-        once=True,
-    )
