@@ -3,6 +3,7 @@
 import marshal
 import tempfile
 from collections.abc import Iterator
+from os import SEEK_END
 
 ROWS_AT_ONCE = 500
 CHARACTERS_AT_ONCE = 4_000_000
@@ -32,6 +33,7 @@ class Spool:
     def _write(self) -> None:
         if self._batch:
             written = marshal.dumps(self._batch)
+            self._file.seek(0, SEEK_END)
             self._file.write(len(written).to_bytes(_LENGTH))
             self._file.write(written)
             self._batch, self._characters = [], 0

@@ -72,6 +72,9 @@ def test_a_spool_gives_back_what_it_got_in_batches_of_a_bounded_size():
         spool.append(row)
     assert (len(spool), list(spool), list(spool)) == (1201, rows, rows)
     assert [len(batch) for batch in spool.batches()] == [500, 500, 201]
+    next(spool.batches())
+    spool.append(("more",))
+    assert list(spool) == [*rows, ("more",)]
     large = Spool()
     for n in range(3):
         large.append((n,), characters=3_000_000)
