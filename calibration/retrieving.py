@@ -174,9 +174,8 @@ def with_responses(cases: Sequence[Figures]) -> list[Figures]:
 
 def with_response_names(cases: Sequence[Figures]) -> list[Figures]:
     """The cases in their order, each with the id that its response has in the file."""
-    found = Response.objects.filter(pk__in=[case["response"] for case in cases])
-    names = dict(found.values_list("pk", "response_id"))
-    return [case | {"response": names[case["response"]]} for case in cases]
+    found = Response.objects.only("response_id").in_bulk([case["response"] for case in cases])
+    return [case | {"response": found[case["response"]].response_id} for case in cases]
 
 
 # What people say of the passages and citations

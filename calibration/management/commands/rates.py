@@ -57,9 +57,11 @@ def _sentences_of(figures: dict[str, Any]) -> list[str]:
     elif "withheld" in figures.get("hallucination", {}):
         words.append(f"{', '.join(HEADLINES)}: withheld, {figures['hallucination']['withheld']['state']}.")
     for dimension, behind in figures.get("repeats", {}).items():
+        lost = ""
+        if behind["targets_of_fewer_runs"]:
+            lost = f"; {behind['targets_of_fewer_runs']} lack {behind['labels_lost']} valid verdicts in some"
         words.append(
-            f"{dimension}: the mean of {behind['runs']} runs of each of {behind['targets']} targets; "
-            f"{behind['targets_of_fewer_runs']} lack {behind['labels_lost']} valid verdicts in some of them."
+            f"{dimension}: the mean of {behind['runs']} runs of each of {behind['targets']} targets{lost}."
         )
     abstention = figures.get("abstention", {})
     if "withheld" in abstention:
