@@ -207,6 +207,15 @@ def counts(version: EvalSetVersion) -> dict[str, int]:
     }
 
 
+def described(version: EvalSetVersion) -> dict:
+    return {
+        "evalset": version.evalset.slug,
+        "version": version.number,
+        "state": version.state,
+        "content_hash": version.content_hash,
+    }
+
+
 def runs_of(version: EvalSetVersion):
     """The system runs with how much each holds."""
     runs = list(

@@ -11,6 +11,7 @@ from annotate.access import labels_of
 from annotate.api.behind import BehindTheDoor
 from calibration import exchange, file_serializers
 from calibration.facts import sample_facts
+from calibration.label_files import check_labels, store_labels
 from evalsets import serializers
 from evalsets.access import LEAD, evalset_of, version_of
 from evalsets.api import views as evalsets
@@ -117,12 +118,12 @@ class Labels(BehindTheDoor):
     def read(self, request, slug, number):
         version = labels_of(request.user, slug, number)
         given = given_file(self, request, file_serializers.LabelFile) | {"version": version}
-        exchange.check_labels(**{key: value for key, value in given.items() if key != "dry_run"})
-        return {"given": given}
+        dry_run = given.pop("dry_run")
+        return {"given": {"read": check_labels(**given), "version": given["version"], "dry_run": dry_run}}
 
     @once_after(read)
     def post(self, request, slug, number, given):
-        return Response(exchange.store_labels(**given), status=201)
+        return Response(store_labels(**given), status=201)
 
 
 class Samples(ApiView):

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotate.access import labels_of
 from calibration import exchange
+from calibration.native_file import Export
 from calibration.sightings import note_sightings
 from calibration.uploads import is_plain_native, receive, start
 from evalsets.access import version_of
@@ -140,7 +141,7 @@ def native_file(*, version, person, with_labels: bool) -> StreamingHttpResponse:
     """The file as it is read from the database. Labels hold verdicts, so who takes them has seen those."""
     if with_labels:
         note_sightings(version=version, person=person)
-    export = exchange.Export(version, with_labels=with_labels)
+    export = Export(version, with_labels=with_labels)
     answer = StreamingHttpResponse(export.lines(), content_type="application/x-ndjson")
     answer["Content-Disposition"] = f'attachment; filename="{version.evalset.slug}-v{version.number}.jsonl"'
     return answer

@@ -157,6 +157,7 @@ def export_double_graded(bars: Bars, turns: int) -> None:
 
     from annotate.models import Round
     from calibration import exchange, gold_export
+    from calibration.native_file import Export
 
     memory = {}
     for responses in (EXPORTED // 10, EXPORTED):
@@ -179,7 +180,7 @@ def export_double_graded(bars: Bars, turns: int) -> None:
         round = Round.objects.select_related("version__evalset").get(version__evalset__slug=told["evalset"])
         seconds, bare = [], []
         for _turn in range(turns):
-            export = exchange.Export(round.version, with_labels=True)
+            export = Export(round.version, with_labels=True)
             seconds.append(timed(lambda export=export: sum(len(line) for line in export.lines()))[0])
             bare.append(timed(read_bare, round)[0])
         memory[responses] = peak_megabytes()

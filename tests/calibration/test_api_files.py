@@ -6,7 +6,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotate.models import Annotation
-from calibration import exchange
+from calibration import exchange, label_files
 from calibration.api import files
 from evalsets.models import EvalSetVersion, KeptAnswer
 from tests.api import Api, problem
@@ -120,7 +120,7 @@ def when_read(monkeypatch):
 
         monkeypatch.setattr(module, name, reading)
 
-    watched(exchange, "check_labels")
+    watched(label_files, "_targets_of")
     watched(exchange.evalsets, "check_evalset")
     watched(exchange.evalsets, "check_responses")
     watched(files, "draw_sample")
@@ -134,9 +134,9 @@ def test_with_a_key_a_file_is_read_before_anything_is_locked(api, imported, when
     assert draw(api, key="3").status_code == 201
     assert api.send_file(LABELS, labels("supported"), key="4").status_code == 201
     before = [name for name, writing in when_read if not writing]
-    assert before == ["check_evalset", "check_responses", "draw_sample", "check_labels"]
+    assert before == ["check_evalset", "check_responses", "draw_sample", "_targets_of"]
     # Labels are looked up once more while nobody else may write any.
-    assert [name for name, writing in when_read if writing] == ["check_labels"]
+    assert [name for name, writing in when_read if writing] == ["_targets_of"]
 
 
 def test_with_a_key_a_refused_file_opens_no_write(api, imported, monkeypatch):

@@ -9,7 +9,9 @@ from django.core.management import CommandError, call_command
 
 from annotate.models import Annotation, GoldLabel, Grader, Round
 from calibration import exchange
+from calibration.label_files import import_labels
 from calibration.models import Judge, JudgeRun, Verdict
+from calibration.native_file import export_version
 from evalsets.importing import ImportRefused
 from evalsets.models import Claim, EvalSet, EvalSetVersion, Response, SystemRun
 from tests.evalsets.files import jsonl, line, rows_of_every_table
@@ -43,7 +45,7 @@ def version_of(told) -> EvalSetVersion:
 
 def exported(version, **options) -> tuple[bytes, dict]:
     out = io.BytesIO()
-    return out, exchange.export_version(version=version, out=out, **options)
+    return out, export_version(version=version, out=out, **options)
 
 
 def refusal(call, *args, **options) -> list[tuple]:
@@ -337,9 +339,7 @@ def version():
 
 def labels(version, *rows, **options):
     text = "item,response,claim,grader,label\n" + "".join(f"{row}\n" for row in rows)
-    return exchange.import_labels(
-        stream=io.BytesIO(text.encode()), filename="labels.csv", version=version, **options
-    )
+    return import_labels(stream=io.BytesIO(text.encode()), filename="labels.csv", version=version, **options)
 
 
 def test_a_label_file_becomes_annotations(version):
@@ -363,7 +363,7 @@ def test_the_hostile_label_file_is_refused_with_every_reason(shared):
     path = shared / "hostile" / "30_grader_labels_twice.csv"
     before = rows_of_every_table()
     with path.open("rb") as stream, pytest.raises(ImportRefused) as refused:
-        exchange.import_labels(stream=stream, filename=path.name, version=version)
+        import_labels(stream=stream, filename=path.name, version=version)
     assert rows_of_every_table() == before
     found = sorted((problem.line, problem.field, problem.message) for problem in refused.value.problems)
     assert found == [

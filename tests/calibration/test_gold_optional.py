@@ -7,7 +7,8 @@ import pytest
 
 from annotate import services
 from calibration import gold_export, goldfile
-from calibration.exchange import export_version
+from calibration.models import Judge, JudgeRun, Verdict
+from calibration.native_file import export_version
 from calibration.recompute import recompute
 from tests.annotate.rich import open_rich, tell, tell_all
 from tests.annotate.worlds import make_version, response_of
@@ -143,3 +144,16 @@ def test_the_native_file_leaves_optional_labels_out_and_says_so(round):
         for label in claim.get("human_labels", {}).values()
     ]
     assert labels == ["contradicted", "contradicted"]
+
+
+def test_the_native_file_leaves_verdicts_of_optional_dimensions_out_and_says_so(round):
+    evalset, [response, *_rest] = round.version.evalset, round.version.responses.order_by("position")
+    judge = Judge.objects.create(evalset=evalset, name="own", kind=Judge.Kind.OPENAI, model="m")
+    run = JudgeRun.objects.create(
+        judge=judge, version=round.version, number=1, rubric_version=round.rubric_version, dimensions=[]
+    )
+    for dimension, label in (("abstention", "ANSWERED"), ("refusal_informativeness", "informative")):
+        run.verdicts.create(response=response, dimension=dimension, label=label, state=Verdict.State.VALID)
+    told = export_version(version=round.version, out=io.BytesIO(), with_labels=True)
+    assert told["counts"]["verdicts"] == 1
+    assert "1 verdicts of optional dimensions were left out" in told["notices"]

@@ -3,9 +3,9 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from calibration import exchange
 from calibration.management.exchanging import ExchangeCommand
 from calibration.management.reporting import version_named
+from calibration.native_file import export_version
 
 
 class Command(ExchangeCommand):
@@ -25,7 +25,7 @@ class Command(ExchangeCommand):
         opener = gzip.open if path.suffix == ".gz" else open
         try:
             with opener(unfinished, "wb") as stream:
-                result = exchange.export_version(version=found, out=stream, with_labels=with_labels)
+                result = export_version(version=found, out=stream, with_labels=with_labels)
             unfinished.replace(path)
         except OSError as error:
             raise CommandError(f"{out} cannot be written: {error.strerror}.") from error

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from calibration import exchange
+from calibration.label_files import import_labels
 from calibration.management.exchanging import ExchangeCommand, mapping_asked_for, opened
 from calibration.management.reporting import version_named
 from evalsets.labels import LABELS
@@ -19,7 +19,7 @@ class Command(ExchangeCommand):
     def exchange(self, *, file, into, dimension, dry_run, **rest):
         version = version_named(into)
         with opened(file) as stream:
-            return exchange.import_labels(
+            return import_labels(
                 stream=stream,
                 filename=Path(file).name,
                 version=version,

@@ -10,7 +10,7 @@ from django.utils import timezone
 from annotate.services import draw_audit, finish_audited, mark_claim, record_imported_labels
 from calibration import work
 from calibration.estimates import measured_calls
-from calibration.exchange import export_version, import_evalset
+from calibration.exchange import import_evalset
 from calibration.extraction_claims import store_extracted
 from calibration.extraction_runs import (
     cancel_extraction,
@@ -24,6 +24,7 @@ from calibration.imported_verdicts import record_imported_verdicts
 from calibration.judges.extracting import WORDING_SHA256
 from calibration.judges.parsing import ReadClaim
 from calibration.models import JudgeRun, Verdict
+from calibration.native_file import export_version
 from calibration.queries import runs_of
 from calibration.services import Refused, judge_named, run_inline, start_run
 from calibration.spending import Budget
