@@ -150,7 +150,12 @@ def test_the_native_file_leaves_verdicts_of_optional_dimensions_out_and_says_so(
     evalset, [response, *_rest] = round.version.evalset, round.version.responses.order_by("position")
     judge = Judge.objects.create(evalset=evalset, name="own", kind=Judge.Kind.OPENAI, model="m")
     run = JudgeRun.objects.create(
-        judge=judge, version=round.version, number=1, rubric_version=round.rubric_version, dimensions=[]
+        judge=judge,
+        version=round.version,
+        number=1,
+        rubric_version=round.rubric_version,
+        dimensions=[],
+        requested_fingerprint="d" * 64,
     )
     for dimension, label in (("abstention", "ANSWERED"), ("refusal_informativeness", "informative")):
         run.verdicts.create(response=response, dimension=dimension, label=label, state=Verdict.State.VALID)
