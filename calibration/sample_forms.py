@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from annotate import services
 from calibration.forms import PlainForm
 from evalsets.services import LONGEST_NAME
-from evalsets.traffic import Sample
+from evalsets.traffic import Sample, draw_sample
 
 SALT = "sample"
 LARGEST = 2000
@@ -55,6 +55,17 @@ class SampleForm(PlainForm):
 
     def clean_strata(self) -> list[str]:
         return [name.strip() for name in self.cleaned_data["strata"].split(",") if name.strip()]
+
+    def draw(self) -> Sample:
+        """What would be stored; raises ImportRefused where the log cannot be read."""
+        given = self.cleaned_data
+        chosen = {name: given[name] for name in ("size", "seed", "strata")}
+        return draw_sample(
+            stream=given["file"].file,
+            filename=given["file"].name,
+            question=given["question"].strip(),
+            **chosen,
+        )
 
 
 class StoreForm(PlainForm):

@@ -29,8 +29,6 @@ def agreement(request, slug, number):
     table = table_of(version=version, round=round, dimension=dimension)
     found = agreement_of(table)
     bar = policy_in_force(version).min_human_agreement
-    pairs = sorted(found["pairs"], key=lambda pair: -pair["n"])
-    graders = sorted(found["graders"], key=lambda grader: -grader["n"])
     context = {
         "version": version,
         "form": form,
@@ -39,17 +37,26 @@ def agreement(request, slug, number):
         "dimensions": dimensions_of(round),
         "figures": found,
         "bar": bar,
-        "pairs": pairs[:PAIRS_SHOWN],
-        "pairs_not_shown": max(0, len(pairs) - PAIRS_SHOWN),
-        "graders": graders[:GRADERS_SHOWN],
-        "graders_not_shown": max(0, len(graders) - GRADERS_SHOWN),
-        "use": _use(found, graders[:GRADERS_SHOWN]),
         "rounds": _rounds(version, form.rounds, dimension, round, found),
+        **_listed(found),
     }
     if round and found["n_labelled"]:
         context |= _pictures(found, bar) | _cost(table, found, round, form)
         context["query"] = urlencode({"round": round.number, "dimension": dimension})
     return render(request, "calibration/agreement.html", context)
+
+
+def _listed(found) -> dict:
+    """Pairs and graders, those with the most labels first."""
+    pairs = sorted(found["pairs"], key=lambda pair: -pair["n"])
+    graders = sorted(found["graders"], key=lambda grader: -grader["n"])
+    return {
+        "pairs": pairs[:PAIRS_SHOWN],
+        "pairs_not_shown": max(0, len(pairs) - PAIRS_SHOWN),
+        "graders": graders[:GRADERS_SHOWN],
+        "graders_not_shown": max(0, len(graders) - GRADERS_SHOWN),
+        "use": _use(found, graders[:GRADERS_SHOWN]),
+    }
 
 
 def _pictures(found, bar) -> dict:

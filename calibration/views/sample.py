@@ -6,7 +6,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from calibration.sample_forms import SampleForm, StoreForm, carried
 from calibration.views.exchange import within_the_limit
 from evalsets.importing import ImportRefused
-from evalsets.traffic import draw_sample, lacks
+from evalsets.traffic import lacks
 from evalsets.traffic import store_sample as store
 
 PROBLEMS_SHOWN = 10
@@ -20,16 +20,8 @@ def sample(request):
     if request.method != "POST" or not form.is_valid():
         status = 422 if form.is_bound else 200
         return render(request, "calibration/sample.html", {"form": form}, status=status)
-    given = form.cleaned_data
     try:
-        found = draw_sample(
-            stream=given["file"].file,
-            filename=given["file"].name,
-            size=given["size"],
-            seed=given["seed"],
-            question=given["question"].strip(),
-            strata=given["strata"],
-        )
+        found = form.draw()
     except ImportRefused as refused:
         context = {"form": form, "problems": refused.problems, "left_out": refused.left_out}
         return render(request, "calibration/sample.html", context, status=422)
@@ -38,7 +30,7 @@ def sample(request):
         "sample": found,
         "lacks": lacks(found),
         "unreadable": found.log.problems[:PROBLEMS_SHOWN],
-        "store": StoreForm(initial={"name": given["name"], "drawn": carried(found)}),
+        "store": StoreForm(initial={"name": form.cleaned_data["name"], "drawn": carried(found)}),
     }
     return render(request, "calibration/sample.html", context)
 
