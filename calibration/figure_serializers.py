@@ -158,5 +158,5 @@ class SecondLookWhole(serializers.Serializer):
     version = serializers.CharField()
     round = RoundFacts()
     first_round = serializers.IntegerField(allow_null=True)
-    unfinished = serializers.IntegerField()
+    unfinished = serializers.IntegerField(help_text="Assignments, one for each response and grader.")
     dimensions = serializers.ListField(child=Figures())

@@ -283,6 +283,7 @@ def test_a_second_look_shows_none_of_the_first_labels(world):
             graders=[world.grader(world.b)],
             n=4,
             of=world.grader(world.b),
+            seed=7,
             person=world.lead,
         )
         with as_person(world.b) as client:

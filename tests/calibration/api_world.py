@@ -101,7 +101,7 @@ def furnish(world: World) -> None:
     add_mark(watch=watch, date=date(2026, 3, 1), text="deploy", person=lead)
     raise_alert(kind="stale", evalset=world.evalset, version=version, key="k", title="judge-a", text="why")
     again = is_person(world.labelled.graders[0], world.grader)
-    services.draw_second_look(round=world.labelled.round, graders=[again], n=3, person=lead)
+    services.draw_second_look(round=world.labelled.round, graders=[again], n=3, seed=7, person=lead)
     extract_from_a_draft(world)
     build_summary(version=version, round=world.labelled.round, person=lead)
 

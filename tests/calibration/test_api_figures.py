@@ -132,9 +132,12 @@ def test_a_plan_answers_the_question_of_its_page(api):
         problem(api.get(f"{V}/plan/", **query), 400)
 
 
-def test_a_second_look_is_told_dimension_by_dimension(api):
+def test_a_second_look_is_told_dimension_by_dimension(api, world):
     told = api.get(f"{V}/agreement/second-looks/2/").json()
-    assert (told["first_round"], told["unfinished"]) == (1, 3)
+    drawn = world.version.rounds.get(number=2).drawn
+    in_responses = drawn.values("response").distinct().count()
+    assert (drawn.count(), in_responses) == (3, told["unfinished"])
+    assert told["first_round"] == 1
     assert {part["dimension"] for part in told["dimensions"]} <= {"grounding", "abstention"}
     problem(api.get(f"{V}/agreement/second-looks/1/"), 404)
 
