@@ -123,8 +123,12 @@ class Turn:
             room = self._room() if self._may_go_on() else 0
             if room:
                 self._look_for_candidates(room)
+            came = bool(self.ended)
             claimed = self._record_and_claim(room if self.candidates else 0)
             self._ask(claimed)
+            if came and not claimed:  # it was looked at, and its places are free now
+                active = time.monotonic()
+                continue
             if self.in_flight:
                 wait(self.in_flight, timeout=LOOK_AGAIN_SECONDS, return_when=FIRST_COMPLETED)
             self._collect()
@@ -143,7 +147,13 @@ class Turn:
     def _room(self) -> int:
         now = time.monotonic()
         self.empty_until = [until for until in self.empty_until if until > now]
-        return max(0, self.calls - len(self.in_flight) - len(self.ended) - len(self.empty_until))
+        return max(0, self.calls - len(self.in_flight) - self._held() - len(self.empty_until))
+
+    def _held(self) -> int:
+        """An answer hands its place on at once; a failure may stop the run, and is looked at first."""
+        if self.was_answered and not any(one.failure for one in self.ended):
+            return 0
+        return len(self.ended)
 
     def _waits_for_a_place(self, since: float) -> bool:
         """Others hold all places, a limit is reached, or a rate limit keeps the places empty."""

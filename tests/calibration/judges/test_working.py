@@ -34,6 +34,16 @@ def test_run_inline_of_the_lexical_baseline(version):
     assert set(run.verdicts.values_list("resolved_model", flat=True)) == {"lexical-baseline 1"}
 
 
+@pytest.mark.parametrize("name", ["fake", "lexical-baseline"])
+def test_no_time_passes_between_an_answer_and_the_next_question(judge, version, server, monkeypatch, name):
+    """The server's first answer fails: what failed is looked at before its place is given anew."""
+    monkeypatch.setattr(work.Turn, "_waits_for_a_place", lambda *_: pytest.fail("every place was free"))
+    server.script("refusing")
+    judge = services.judge_named(evalset=version.evalset, name=name)
+    run = run_inline(run=start_run(judge=judge, version=version))
+    assert run.state == JudgeRun.State.COMPLETE
+
+
 def test_one_call_a_target_and_everything_about_it_is_kept(judge, version, server):
     run = run_inline(run=start_run(judge=judge, version=version))
     assert server.calls == 9
