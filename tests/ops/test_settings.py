@@ -14,7 +14,7 @@ SHOW = (
     "import json; from django.conf import settings as s; "
     "print(json.dumps({name: str(getattr(s, name, None)) for name in "
     "('ALLOWED_HOSTS', 'CSRF_TRUSTED_ORIGINS', 'SESSION_COOKIE_SECURE', 'CSRF_COOKIE_SECURE', "
-    "'SECURE_PROXY_SSL_HEADER', 'DEBUG', 'SECRET_KEY', 'CELERY_BROKER_URL')}))"
+    "'SECURE_PROXY_SSL_HEADER', 'DEBUG', 'SECRET_KEY', 'CELERY_BROKER_URL', 'DATABASES')}))"
 )
 
 
@@ -75,6 +75,12 @@ def test_public_address_sets_all_that_depends_on_it(tmp_path):
     assert found["CSRF_TRUSTED_ORIGINS"] == "['https://touchstone.example.org']"
     assert found["SESSION_COOKIE_SECURE"] == found["CSRF_COOKIE_SECURE"] == "True"
     assert "HTTP_X_FORWARDED_PROTO" in found["SECURE_PROXY_SSL_HEADER"]
+
+
+def test_postgresql_compiles_no_query_and_keeps_the_options_of_its_address(tmp_path):
+    address = "postgres://touchstone@127.0.0.1:1/nowhere?options=-c%20work_mem%3D8MB"  # nothing connects
+    found = shown(tmp_path, DATABASE_URL=address)
+    assert "'options': '-c jit=off -c work_mem=8MB'" in found["DATABASES"]
 
 
 def test_without_public_address_only_this_machine_is_served(tmp_path):
