@@ -145,7 +145,8 @@ def mdd_curve(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         if row[key] is not None
     ]
     axis = {"title": None, "grid": True, "gridColor": LINE}
-    x = {"field": "n", "type": "quantitative", "scale": {"type": "log"}, "axis": {**axis, "format": "~s"}}
+    on_x = {**axis, "values": [100, 200, 500, 1000, 2000, 5000, 10000], "format": "~s"}
+    x = {"field": "n", "type": "quantitative", "scale": {"type": "log"}, "axis": on_x}
     y = {"field": "value", "type": "quantitative", "axis": {**axis, "format": ".0%"}}
     colour = {
         "field": "kind",
