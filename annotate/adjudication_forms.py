@@ -6,10 +6,11 @@ from django.utils.translation import gettext_lazy as _
 from annotate.disagreements import Status, Wanted
 from annotate.forms import MAX_TEXT
 from annotate.models import Adjudication
+from evalsets.forms import PlainForm
 from evalsets.labels import LABELS
 
 
-class AdjudicationForm(forms.Form):
+class AdjudicationForm(PlainForm):
     label = forms.ChoiceField(widget=forms.RadioSelect, label=_("Decision"))
     reason = forms.ChoiceField(
         choices=[
@@ -35,7 +36,7 @@ class AdjudicationForm(forms.Form):
         self.fields["label"].choices = [(label, label) for label in dimension.label_names]
 
 
-class SplitDecisionForm(forms.Form):
+class SplitDecisionForm(PlainForm):
     """One text and one label for every proposed part."""
 
     note = forms.CharField(
@@ -64,7 +65,7 @@ class SplitDecisionForm(forms.Form):
         return [(data[f"text-{n}"], data[f"label-{n}"]) for n in range(1, self.count + 1)]
 
 
-class OwnSplitForm(forms.Form):
+class OwnSplitForm(PlainForm):
     """The lead's own split: up to `MOST` parts, each with a label; rows left empty are not parts."""
 
     MOST = 4
@@ -103,7 +104,7 @@ class OwnSplitForm(forms.Form):
         return [(text, label) for text, label in rows if text]
 
 
-class DisagreementsForm(forms.Form):
+class DisagreementsForm(PlainForm):
     """What the list of disagreements is narrowed to. A value that is no choice narrows nothing."""
 
     ALL = "all"

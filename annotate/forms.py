@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from annotate import services
 from annotate.models import ClaimAudit, Grader, Round, RubricVersion
 from annotate.planning import Overlap
+from evalsets.forms import PlainForm
 from evalsets.models import Membership, SystemRun
 
 MAX_TEXT = 10_000
@@ -84,7 +85,7 @@ def graders_among_members(evalset):
     )
 
 
-class OpenRoundForm(forms.Form):
+class OpenRoundForm(PlainForm):
     """Which frozen runs, whom of the graders, under which rubric, and what several of them label."""
 
     runs = forms.ModelMultipleChoiceField(
@@ -203,7 +204,7 @@ class OpenRoundForm(forms.Form):
         return self.cleaned_data["pace"] or self.fields["pace"].initial
 
 
-class SecondLookForm(forms.Form):
+class SecondLookForm(PlainForm):
     """How many of the targets with a label are drawn, from whose labels, and who labels them again."""
 
     USUAL = 48
@@ -246,7 +247,7 @@ class SecondLookForm(forms.Form):
         return services.draw_second_look(round=self.round, graders=graders, person=person, once=True, **asked)
 
 
-class ResponsesForm(forms.Form):
+class ResponsesForm(PlainForm):
     """Which responses of a round: `?state=&grader=`, the grader by number; both optional."""
 
     state = forms.ChoiceField(
@@ -273,7 +274,7 @@ class ResponsesForm(forms.Form):
         self.fields["grader"].queryset = Grader.objects.filter(assignments__round=round).distinct()
 
 
-class ReassignForm(forms.Form):
+class ReassignForm(PlainForm):
     """From whom to whom; who is not named is everybody else in the round, evenly."""
 
     EVENLY = _("everybody else, evenly")
@@ -305,7 +306,7 @@ class ReassignForm(forms.Form):
         return data
 
 
-class DrawAuditForm(forms.Form):
+class DrawAuditForm(PlainForm):
     """Which runs, drafts included: the audit belongs before a run is frozen."""
 
     runs = forms.ModelMultipleChoiceField(

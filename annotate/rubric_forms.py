@@ -24,12 +24,13 @@ from annotate.rubric_rules import (
     problems,
 )
 from annotate.rubric_text import WARM_UP_CASES
+from evalsets.forms import PlainForm
 from evalsets.labels import LABELS
 
 MOST_ROWS = 200  # of a form that nobody has written by hand
 
 
-class WarmUpForm(forms.Form):
+class WarmUpForm(PlainForm):
     label = forms.CharField(max_length=30)
     milliseconds = forms.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
 

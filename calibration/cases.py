@@ -18,6 +18,7 @@ from calibration.models import CalibrationReport, GoldDoubt, Verdict
 from calibration.pairing import KEY_FIELDS, table_of
 from calibration.sightings import note_sighting
 from calibration.table import Group, Mask, Targets
+from evalsets.forms import PlainForm
 from evalsets.models import Claim, Passage, Response
 
 REASON_CHARACTERS = 2000
@@ -27,7 +28,7 @@ class NoDoubt(Exception):
     """Gold cannot be doubted there; the message is a sentence for the person who asked."""
 
 
-class CellForm(forms.Form):
+class CellForm(PlainForm):
     """`?row=&column=&group=`: a gold label, a label of the judge, a system or stratum; all optional."""
 
     row = forms.ChoiceField(label=gettext_lazy("Gold"), required=False)
@@ -35,7 +36,7 @@ class CellForm(forms.Form):
     group = forms.CharField(label=gettext_lazy("Group"), required=False, max_length=500)
 
     def __init__(self, data, *, labels):
-        super().__init__(data, label_suffix="")
+        super().__init__(data)
         labels = [(label, label) for label in labels]
         for name in ("row", "column"):
             choices = forms.ChoiceField(choices=[("", _("any")), *labels], required=False)
@@ -43,7 +44,7 @@ class CellForm(forms.Form):
             self.fields[name] = choices
 
 
-class DoubtForm(forms.Form):
+class DoubtForm(PlainForm):
     target = forms.RegexField(r"^[0-9]+(-[0-9]+)?$", label=gettext_lazy("Target"), max_length=50)
     note = forms.CharField(label=gettext_lazy("Why"), max_length=5000)
 

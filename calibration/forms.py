@@ -18,6 +18,7 @@ from calibration.queries import kin_of
 from calibration.services import BUILT_IN, KEY_VARIABLE, dimensions_of, rubric_in_force
 from calibration.spending import Budget
 from calibration.targets import targets_of
+from evalsets.forms import PlainForm
 from evalsets.labels import LABELS
 from evalsets.models import Response, State, System, SystemRun
 
@@ -38,16 +39,6 @@ def clean_base_url(url: str) -> str:
     if parts.username or parts.password or parts.query or parts.fragment:
         raise forms.ValidationError(_("The address must have no user name, password, query or fragment."))
     return url.rstrip("/")
-
-
-class PlainForm(forms.Form):
-    def __init__(self, *args: Any, **options: Any):
-        super().__init__(*args, **{"label_suffix": "", **options})
-
-    def offer(self, name: str, choices: list[tuple[str, str]]) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = choices
 
 
 class PricesForm(PlainForm):
@@ -190,6 +181,7 @@ class JudgeForm(PricesForm):
 
     def __init__(self, *args, evalset, **options):
         super().__init__(*args, **options)
+        self.order_fields([name for name in self.fields if name not in PricesForm.base_fields])
         self.evalset = evalset
         numbers = PromptVersion.objects.filter(evalset=evalset).values_list("number", flat=True)
         versions = [prompts.BUILT_IN, *(str(number) for number in numbers)]

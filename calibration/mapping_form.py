@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from evalsets.forms import PlainForm
 from evalsets.importing import ColumnMap, Findings
 from evalsets.importing.mapped import Plan
 from evalsets.importing.mapping import (
@@ -28,7 +29,7 @@ _OF_RESPONSE = ("response", "context", "context_ids", "retrieval_query", "sample
 _OF_ITEM = tuple(name for name in SINGLE if name not in (*_OF_CLAIM, *_OF_RESPONSE, *SYSTEM, GRADER))
 
 
-class MappingForm(forms.Form):
+class MappingForm(PlainForm):
     """One choice a column; for every question its dimension and one choice a label."""
 
     def __init__(self, data=None, *, plan: Plan, mapping: ColumnMap, items_known: bool = False):

@@ -7,11 +7,11 @@ from django.db.models import Count
 from django.utils.translation import gettext_lazy as _
 
 from annotate.models import GoldLabel
-from calibration.forms import PlainForm
 from calibration.models import CalibrationReport
 from calibration.pairing import chosen_round
 from calibration.plans import USUAL_SHARES, Question
 from calibration.thresholds import policy_in_force
+from evalsets.forms import PlainForm
 from evalsets.labels import GROUNDING
 
 

@@ -14,6 +14,7 @@ from calibration.pairing import chosen_round
 from calibration.rates import grader_names
 from calibration.retrieving import DEPTH
 from calibration.scope import ScopeForm
+from evalsets.forms import PlainForm
 from evalsets.models import EvalSetVersion, SystemRun
 
 
@@ -54,7 +55,7 @@ COMPARED_BY = [
 ]
 
 
-class CompareForm(forms.Form):
+class CompareForm(PlainForm):
     """Two system runs, what each is judged by and in which unit; the second like the first unless said.
 
     Runs and rounds of every version of the eval set may be named, so that it can be said why they must not be

@@ -5,7 +5,7 @@ from django.core import signing
 from django.utils.translation import gettext_lazy as _
 
 from annotate import services
-from calibration.forms import PlainForm
+from evalsets.forms import PlainForm
 from evalsets.services import LONGEST_NAME
 from evalsets.traffic import Sample, draw_sample
 

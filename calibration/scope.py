@@ -11,12 +11,13 @@ from calibration.models import Judge
 from calibration.pairing import chosen_round, dimensions_of
 from calibration.partition import CALIBRATION, FEW_SHOT, TUNING
 from calibration.rates import grader_names
+from evalsets.forms import PlainForm
 from evalsets.labels import LABELS
 from evalsets.models import EvalSetVersion
 from evalsets.queries import strata_of
 
 
-class ScopeForm(forms.Form):
+class ScopeForm(PlainForm):
     """`?round=&dimension=` of a version's pages; both optional."""
 
     dimension = forms.ChoiceField(

@@ -5,11 +5,11 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.models import Round
 from calibration.design import design_in_force
-from calibration.forms import PlainForm
 from calibration.judges import panel
 from calibration.models import CalibrationSplit, Judge
 from calibration.thresholds import NAMES, policy_in_force, server_policy
 from calibration.words import THRESHOLDS
+from evalsets.forms import PlainForm
 from evalsets.models import EvalSet, EvalSetVersion
 from evalsets.queries import stratum_names
 

@@ -4,8 +4,8 @@ from django import forms
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from calibration.forms import PlainForm
 from calibration.models import Judge, Watch
+from evalsets.forms import PlainForm
 
 
 class WatchForm(PlainForm):

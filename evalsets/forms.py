@@ -1,5 +1,7 @@
 """Cleaning of what the eval set pages send."""
 
+from typing import Any
+
 from django import forms
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext_lazy as _
@@ -8,7 +10,19 @@ from evalsets.models import ApiToken, EvalSetVersion, Membership
 from evalsets.services import LONGEST_NAME
 
 
-class FileForm(forms.Form):
+class PlainForm(forms.Form):
+    """Labels stand above their fields, so they end without a colon."""
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **{"label_suffix": "", **options})
+
+    def offer(self, name: str, choices: list[tuple[str, str]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = choices
+
+
+class FileForm(PlainForm):
     """A file of responses. What is in it is checked while it is read, not here."""
 
     file = forms.FileField(
@@ -39,7 +53,7 @@ class UploadForm(FileForm):
     field_order = ["name", "file", "with_labels"]
 
 
-class FreezeForm(forms.Form):
+class FreezeForm(PlainForm):
     primary_unit = forms.ChoiceField(
         label=_("What the headline counts"),
         choices=EvalSetVersion.Unit.choices,
@@ -48,7 +62,7 @@ class FreezeForm(forms.Form):
     )
 
 
-class MemberForm(forms.Form):
+class MemberForm(PlainForm):
     username = forms.CharField(
         label=_("User name"), max_length=150, widget=forms.TextInput({"autocomplete": "off"})
     )
@@ -65,7 +79,7 @@ class MemberForm(forms.Form):
         return person
 
 
-class TokenForm(forms.Form):
+class TokenForm(PlainForm):
     DAYS = [(7, _("a week")), (30, _("30 days")), (90, _("90 days")), (365, _("a year"))]
 
     name = forms.CharField(
