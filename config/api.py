@@ -1,12 +1,16 @@
 """The API as a whole: its first page, its description, and the problem document for whatever goes wrong."""
 
+from typing import ClassVar
+
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, JsonResponse
 from django.urls import reverse
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.defaults import bad_request, server_error
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -123,9 +127,22 @@ class Start(ApiView):
         return Response({name: request.build_absolute_uri(reverse(to)) for name, to in names.items()})
 
 
+class Described(SchemaGenerator):
+    """What is described hangs on the code and the language alone, and takes long to put together."""
+
+    made: ClassVar[dict[str, dict]] = {}
+
+    def get_schema(self, request=None, public=False):
+        language = get_language()
+        if language not in self.made:
+            self.made[language] = super().get_schema(request, public)
+        return self.made[language]
+
+
 class Schema(SpectacularJSONAPIView):
     """This API as an OpenAPI document. Whoever may ask nothing may still read what could be asked."""
 
+    generator_class = Described
     permission_classes = ()
     throttle_classes = ()
     serve_public = True

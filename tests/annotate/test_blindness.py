@@ -98,6 +98,7 @@ def test_no_address_tells_a_grader_what_the_others_did(world):
     assert differences(before, after) == []
 
 
+@pytest.mark.once
 def test_no_token_tells_a_grader_what_the_others_did(world):
     before, after = both_states(world, lambda: look_with_token(world, world.b))
     assert len(after) > 150
@@ -126,6 +127,7 @@ def test_grading_to_the_end_tells_nothing(world, role):
     assert differences(before, after) == []
 
 
+@pytest.mark.once
 def test_refusals_tell_nothing(world):
     def look():
         return refusals(world, world.b)

@@ -131,6 +131,15 @@ def test_the_document_describes_without_a_doubt(client, capsys):
 
 
 @pytest.mark.django_db
+def test_the_document_is_kept_for_every_language(client):
+    first, other, again = (
+        client.get("/api/v1/schema/", headers={"accept-language": language}).content
+        for language in ("en", "de", "en")
+    )
+    assert first == again != other
+
+
+@pytest.mark.django_db
 def test_the_page_of_the_api_names_every_address(client):
     page = (Path(settings.BASE_DIR) / "docs" / "api.md").read_text()
     parts = {part for path in client.get("/api/v1/schema/").json()["paths"] for part in path.split("/")}
