@@ -12,36 +12,30 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import IO, Any, NamedTuple
+from typing import IO
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotate.asking import CITATION, CLAIM, PASSAGE
-from annotate.models import Adjudication, Annotation, Assignment, Flag, GoldLabel, Grader, Round
+from annotate.models import Round
 from calibration import goldfile
-from calibration.design import design_in_force, part_of_item
+from calibration.gold_records import People, Records, system_facts, utc
 from calibration.goldcard import card_of
 from calibration.measures import Figures
 from calibration.models import CalibrationSplit, Judge
 from calibration.pairing import dimensions_of, run_names, table_of
 from calibration.recompute import recompute
 from calibration.reports import Standing, dimensions_judged, standing
-from calibration.sightings import first_seen, had_seen
 from calibration.table import Table
 from evalsets.claims import origins_of
 from evalsets.labels import LABELS
-from evalsets.models import Claim, EvalSetVersion, Passage, Response, SystemRun
-
-AT_ONCE = 200  # responses in memory at a time
+from evalsets.models import EvalSetVersion
 
 
 class NotExportable(Exception):
@@ -90,9 +84,9 @@ def export_gold(*, version: EvalSetVersion, round: Round, out: Path, choice: Cho
     graded = dimensions_of(round)
     names = dict.fromkeys((*LABELS, *graded))  # a fixed dimension that nobody graded is listed as such
     tables = {name: table_of(version=version, round=round, dimension=name) for name in names}
-    people = _People(round)
-    rows = _Records(version, round, tables, graded, people, choice)
-    unresolved, languages = _write_records(rows, out)
+    people = People(round)
+    rows = Records(version, round, tables, graded, people, notes=choice.grader_notes)
+    unresolved, languages = _write_records(rows, choice, out)
     pseudonymous = {name: goldfile.renamed(table, people.by_name) for name, table in tables.items()}
     manifest = _manifest(version, round, graded) | goldfile.figures_of(
         pseudonymous, graded=graded, unit=version.primary_unit
@@ -133,7 +127,7 @@ def zipped_gold(*, version: EvalSetVersion, round: Round, choice: Choice = WHOLE
     return archive
 
 
-def _write_records(rows: "_Records", out: Path) -> tuple[dict[str, dict[str, int]], list[str]]:
+def _write_records(rows: Records, choice: Choice, out: Path) -> tuple[dict[str, dict[str, int]], list[str]]:
     """Why records are not in `gold.jsonl`, by dimension; and the languages, where every record says one."""
     reasons: dict[str, Counter[str]] = {dimension: Counter() for dimension in rows.tables}
     languages: set[str] = set()
@@ -144,16 +138,17 @@ def _write_records(rows: "_Records", out: Path) -> tuple[dict[str, dict[str, int
         columns = files.enter_context(goldfile.ParquetFile(out / goldfile.PARQUET))
         writer = csv.writer(sheet)
         writer.writerow(goldfile.FIELDS)
-        for row in rows:
-            if "reason" not in row and not rows.choice.takes(row):
+        for row, texts in rows:
+            if "reason" not in row and not choice.takes(row):
                 row = goldfile.without_texts(row)
             if "reason" in row:
                 reasons[row["dimension"]][row["reason"]] += 1
-                unresolved.write(goldfile.line_of(row))
+                unresolved.write(goldfile.line_of(row, texts))
             else:
-                gold.write(goldfile.line_of(row))
-                writer.writerow(goldfile.csv_cells(row))
-                columns.write(row)
+                gold.write(goldfile.line_of(row, texts))
+                cells = goldfile.cells_of(row, texts)
+                writer.writerow(goldfile.csv_of(cells))
+                columns.write(cells)
                 languages.add(row["strata"].get("language", ""))
     known = all(_LANGUAGE.fullmatch(language) for language in languages)
     counted = {dimension: dict(sorted(found.items())) for dimension, found in reasons.items()}
@@ -170,234 +165,6 @@ def _split(split: CalibrationSplit | None) -> Figures | None:
         "tuning_share": split.tuning_share,
         "few_shot": split.few_shot,
     }
-
-
-class _People:
-    """Pseudonyms: graders by their number in the eval set, deciders by the order of their accounts."""
-
-    def __init__(self, round: Round):
-        graders = list(Grader.objects.filter(evalset=round.version.evalset))
-        self.by_pk = {grader.pk: grader.pseudonym for grader in graders}
-        self.by_name = {grader.name: grader.pseudonym for grader in graders}
-        leads = set(Adjudication.objects.filter(round=round).values_list("by_id", flat=True))
-        self.leads = {pk: f"lead {number}" for number, pk in enumerate(sorted(leads), 1)}
-
-
-class _Records:
-    """One record for every target of the round, in the order of the files, a few responses at a time."""
-
-    def __init__(
-        self,
-        version: EvalSetVersion,
-        round: Round,
-        tables: dict[str, Table],
-        graded: list[str],
-        people: _People,
-        choice: Choice,
-    ):
-        self.version, self.round, self.tables, self.people = version, round, tables, people
-        self.choice, self.split = choice, design_in_force(round)
-        self.facts = {name: _facts(table, name in graded, people) for name, table in tables.items()}
-        self.responses = list(dict.fromkeys(tables["abstention"].targets.response.tolist()))
-
-    def __iter__(self) -> Iterator[goldfile.Row]:
-        for start in range(0, len(self.responses), AT_ONCE):
-            chunk = self.responses[start : start + AT_ONCE]
-            said = _Said(self.round, chunk, self.people, notes=self.choice.grader_notes)
-            found = (
-                Response.objects.select_related("item", "run__system")
-                .prefetch_related("passages", "claims")
-                .in_bulk(chunk)
-            )
-            for pk in chunk:
-                yield from self._of_response(found[pk], said)
-
-    def _of_response(self, response: Response, said: "_Said") -> Iterator[goldfile.Row]:
-        passages = {passage.pk: passage for passage in response.passages.all()}
-        context = [_passage(passage) for passage in passages.values()]
-        claims = {claim.pk: claim for claim in response.claims.all()}
-        for dimension, facts in self.facts.items():
-            kind = self.tables[dimension].targets.unit
-            for key, fact in facts.get(response.pk, {}).items():
-                about = _About(response, key, kind, claims, passages)
-                yield self._row(about, (dimension, key), fact, context, said)
-
-    def _row(
-        self,
-        about: "_About",
-        key: tuple[str, Any],
-        fact: "_Fact",
-        context: list[Figures],
-        said: "_Said",
-    ) -> goldfile.Row:
-        response, claim, passage = about.response, about.claim, about.passage
-        gold, item, run = said.gold.get(key), response.item, response.run
-        row: goldfile.Row = {
-            "evalset": self.version.evalset.slug,
-            "version": self.version.number,
-            "content_hash": self.version.content_hash,
-            "round": self.round.number,
-            "system_run": run.number,
-            "system_run_hash": run.content_hash,
-            "sample": response.sample,
-            "split": {"of": about.parent.claim_id} if about.parent else None,
-            "flag": said.flags.get(key, []),
-            "item_id": item.item_id,
-            "response_id": response.response_id,
-            "claim_id": claim.claim_id if claim else None,
-            "passage": {"id": passage.passage_id, "rank": passage.rank} if passage else None,
-            "dimension": key[0],
-            "label": gold.label if gold else None,
-            "source": gold.source if gold else None,
-            "annotations": said.annotations.get(key, []),
-            "adjudication": said.adjudication(gold),
-            "rubric_version": str(self.round.rubric_version),
-            "strata": item.strata,
-            "answerable": item.answerable,
-            "unanswerable_reason": item.unanswerable_reason or None,
-            "system": _system(run),
-            "question": item.question,
-            "response": response.text,
-            "claim": claim.text if claim else None,
-            "context": context,
-            "assigned": said.assigned(response.pk),
-            "not_asked": fact.not_asked,
-            "decision": claim.decision if claim else None,
-            "calibration_split": part_of_item(self.split, item.item_id) if self.split else None,
-        }
-        if fact.reason:
-            row |= {"reason": fact.reason, "empty": fact.is_empty}
-            return {name: row[name] for name in goldfile.UNRESOLVED_FIELDS}
-        row["target_sha256"] = goldfile.target_hash(row)
-        return {name: row[name] for name in goldfile.FIELDS}
-
-
-class _About:
-    """The claim and the passage that a target names, by what its dimension is asked of."""
-
-    def __init__(
-        self,
-        response: Response,
-        key: Any,
-        kind: str,
-        claims: dict[int, Claim],
-        passages: dict[int, Passage],
-    ):
-        claim_id, passage_id = key if kind == CITATION else (key, key)
-        self.response = response
-        self.claim = claims[claim_id] if kind in (CLAIM, CITATION) else None
-        self.passage = passages[passage_id] if kind in (PASSAGE, CITATION) else None
-        self.parent = claims.get(self.claim.parent_id) if self.claim and self.claim.parent_id else None
-
-
-class _Fact(NamedTuple):
-    """What the table knows of a target that its rows do not tell."""
-
-    reason: str  # why it has no gold; "" where it has
-    not_asked: list[str]  # whom it was not put to: a condition was not met, or it was not drawn
-    is_empty: bool
-
-
-def _facts(table: Table, is_graded: bool, people: _People) -> dict[int, dict[Any, _Fact]]:
-    """By response, and there by target."""
-    assert table.gold is not None
-    not_asked: dict[int, list[str]] = {}
-    for column in table.graders:
-        for row, reason in enumerate(column.reasons()):
-            if reason == "not_asked":
-                not_asked.setdefault(row, []).append(people.by_name[column.name])
-    found: dict[int, dict[Any, _Fact]] = {}
-    targets = table.targets
-    columns = (targets.response.tolist(), targets.keys(), table.gold.reasons(), targets.empty.tolist())
-    for row, (response, key, reason, empty) in enumerate(zip(*columns, strict=True)):
-        reason = "not_graded" if reason == "not_labelled" and not is_graded else reason
-        found.setdefault(response, {})[key] = _Fact(reason, not_asked.get(row, []), empty)
-    return found
-
-
-class _Said:
-    """What people said about some responses, by dimension and target."""
-
-    def __init__(self, round: Round, responses: list[int], people: _People, *, notes: bool):
-        self.people = people
-        self.seen = first_seen(round.version_id)
-        self.imported = round.kind == Round.Kind.IMPORTED
-        about: Any = {"round": round, "response__in": responses}
-        self.gold = {
-            _key(gold): gold for gold in GoldLabel.objects.filter(**about).select_related("adjudication")
-        }
-        self.annotations: dict[tuple[str, Any], list[Figures]] = {}
-        for annotation in Annotation.objects.filter(**about).order_by("grader__number"):
-            self.annotations.setdefault(_key(annotation), []).append(
-                {
-                    "grader": people.by_pk[annotation.grader_id],
-                    "label": annotation.label,
-                    "note": annotation.note if notes else None,
-                    "at": utc(annotation.updated_at),
-                }
-            )
-        self.flags: dict[tuple[str, Any], list[Figures]] = {}
-        for flag in Flag.objects.filter(**about).order_by("pk"):
-            key = ("grounding", flag.claim_id) if flag.claim_id else ("abstention", flag.response_id)
-            self.flags.setdefault(key, []).append(
-                {
-                    "grader": people.by_pk[flag.grader_id],
-                    "note": flag.note if notes else None,
-                    "at": utc(flag.created_at),
-                }
-            )
-        self._assigned: dict[int, list[str]] = {}
-        for response, grader in (
-            Assignment.objects.filter(**about).order_by("slot").values_list("response_id", "grader_id")
-        ):
-            self._assigned.setdefault(response, []).append(people.by_pk[grader])
-
-    def assigned(self, response: int) -> list[str] | None:
-        return None if self.imported else self._assigned.get(response, [])
-
-    def adjudication(self, gold: GoldLabel | None) -> Figures | None:
-        decided = gold.adjudication if gold else None
-        if decided is None:
-            return None
-        return {
-            "by": self.people.leads[decided.by_id],
-            "reason": decided.reason,
-            "note": decided.note,
-            "at": utc(decided.at),
-            "judge_seen": decided.judge_seen or had_seen(self.seen, decided.by_id, decided.at),
-        }
-
-
-def _key(row: Any) -> tuple[str, Any]:
-    if row.claim_id and row.passage_id:
-        return row.dimension, (row.claim_id, row.passage_id)
-    return row.dimension, row.claim_id or row.passage_id or row.response_id
-
-
-def _passage(passage: Any) -> Figures:
-    whole = {
-        "id": passage.passage_id,
-        "title": passage.title,
-        "document": passage.document,
-        "text": passage.text,
-    }
-    return {name: value for name, value in whole.items() if value is not None}
-
-
-def _system(run: SystemRun) -> Figures:
-    system = run.system
-    return {
-        "name": system.name,
-        "model": system.model,
-        "provider": system.provider,
-        "family": system.family,
-        "date": system.date,
-        "settings": system.settings,
-    }
-
-
-def utc(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 # The manifest
@@ -440,7 +207,7 @@ def _manifest(version: EvalSetVersion, round: Round, graded: list[str]) -> Figur
                 "state": run.state,
                 "content_hash": run.content_hash,
                 "claims": origins_of([run]).as_dict(),
-                "system": _system(run),
+                "system": system_facts(run),
             }
             for run in runs
         ],

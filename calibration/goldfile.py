@@ -5,19 +5,22 @@ The export writes with these functions and the recomputation reads with them, fr
 
 import hashlib
 import json
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from sys import intern
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 import pyarrow
 import pyarrow.parquet
 
 from calibration.measures import Figures, agreement_of, rates_of
 from calibration.table import MISSING, Column, Table, Targets, gold_column, grader_column
-from evalsets.hashing import fingerprint
+from evalsets.hashing import canonical_json, fingerprint
 from evalsets.inert import inert
 from evalsets.labels import LABELS
 
@@ -90,32 +93,64 @@ BY_NAME = "kappa_first_two_by_name"
 BY_NUMBER = "review_queue"
 
 Row = dict[str, Any]
+Cells = list[str | None]  # in the order of FIELDS
+ToText = Callable[[Any], str]
+NO_TEXTS: Mapping[str, str] = {}
 
 
 # Records
 
 
-def target_hash(row: Mapping[str, Any]) -> str:
+json_of: ToText = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+class Remembered:
+    """A text made of a value, once for each object: the records of one response share theirs."""
+
+    MOST = 8_000_000  # characters
+
+    def __init__(self, made: ToText) -> None:
+        self._made = made
+        self._held: dict[int, tuple[Any, str]] = {}  # with the object itself, or its id would be another's
+        self._characters = 0
+
+    def __call__(self, value: Any) -> str:
+        found = self._held.get(id(value))
+        if found is None:
+            found = value, self._made(value)
+            self._characters += len(found[1])
+            if self._characters > self.MOST:
+                self._held, self._characters = {}, len(found[1])
+            self._held[id(value)] = found
+        return found[1]
+
+
+_ABOUT = ("claim", "context", "passage", "question", "response")  # in the order of canonical JSON
+
+
+def target_hash(row: Mapping[str, Any], canonical: ToText = canonical_json) -> str:
     """What the label is about: question, response, claim, the passages as served, and which one of them."""
-    about = {name: row[name] for name in ("question", "response", "claim", "context")}
-    return fingerprint(about | ({"passage": row["passage"]} if row["passage"] else {}))
+    about = [f'"{name}":{canonical(row[name])}' for name in _ABOUT if name != "passage" or row[name]]
+    return hashlib.sha256(("{" + ",".join(about) + "}").encode("utf-8")).hexdigest()
 
 
-def line_of(row: Row) -> bytes:
-    return json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n"
+def line_of(row: Row, texts: Mapping[str, str] = NO_TEXTS) -> bytes:
+    """The record as a line; `texts` holds the JSON of what was written before."""
+    parts = [f'"{name}": {texts[name] if name in texts else json_of(value)}' for name, value in row.items()]
+    return ("{" + ", ".join(parts) + "}\n").encode("utf-8")
 
 
-def csv_cells(row: Row) -> list[str]:
-    """The record as cells: nested values as JSON, and nothing that a spreadsheet would run."""
-    return [inert(_cell(row[name])) for name in FIELDS]
+def cells_of(row: Row, texts: Mapping[str, str]) -> Cells:
+    """The record as columns of text: nested values as JSON."""
+    return [
+        value if value is None or type(value) is str else texts[name]
+        for name, value in zip(FIELDS, map(row.get, FIELDS), strict=True)
+    ]
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+def csv_of(cells: Cells) -> list[str]:
+    """The same for a spreadsheet: nothing that it would run."""
+    return ["" if cell is None else inert(cell) for cell in cells]
 
 
 def manifest_hash(manifest: Mapping[str, Any]) -> str:
@@ -137,33 +172,6 @@ def file_facts(path: Path) -> Figures:
 
 
 @dataclass(frozen=True)
-class _Frame:
-    """What the tables of all dimensions share: numbers for responses and items, runs and graders."""
-
-    responses: Mapping[str, int]
-    items: Mapping[str, int]
-    item_facts: Mapping[int, Figures]
-    run_names: Mapping[int, str]
-    graders: frozenset[str]
-
-    @classmethod
-    def of(cls, rows: Sequence[Row], systems: Sequence[Mapping[str, Any]]) -> "_Frame":
-        responses: dict[str, int] = {}
-        items: dict[str, int] = {}
-        facts: dict[int, Figures] = {}
-        for row in rows:
-            responses.setdefault(row["response_id"], len(responses))
-            facts[items.setdefault(row["item_id"], len(items))] = {
-                "strata": row["strata"],
-                "answerable": row["answerable"],
-                "reason": row["unanswerable_reason"] or "",
-            }
-        graders = frozenset(name for row in rows for name in row["assigned"] or ())
-        names = {system["system_run"]: system["name"] for system in systems}
-        return cls(responses, items, facts, names, graders)
-
-
-@dataclass(frozen=True)
 class OptionalDimension:
     """A dimension whose labels are data of its rubric version: what it is asked of, its labels in order."""
 
@@ -182,28 +190,138 @@ def optional_dimensions(rubric: Mapping[str, Any]) -> dict[str, OptionalDimensio
     }
 
 
-def tables_of(
-    rows: Iterable[Row],
-    systems: Sequence[Mapping[str, Any]],
-    optional: Mapping[str, OptionalDimension] | None = None,
-) -> dict[str, Table]:
-    """One table a dimension, from the lean part of gold and unresolved rows."""
-    rows, optional = list(rows), optional or {}
-    frame = _Frame.of(rows, systems)
-    return {
-        name: _table(name, [row for row in rows if row["dimension"] == name], frame, optional.get(name))
-        for name in (*LABELS, *optional)
-    }
+class Gathered:
+    """What the figures need of gold and unresolved records, taken in one at a time: no text is kept."""
+
+    def __init__(
+        self,
+        systems: Sequence[Mapping[str, Any]],
+        optional: Mapping[str, OptionalDimension] | None = None,
+    ) -> None:
+        self._run_names = {system["system_run"]: system["name"] for system in systems}
+        optional = optional or {}
+        self._said = {name: _Said(name, optional.get(name)) for name in (*LABELS, *optional)}
+        self._responses: dict[str, int] = {}
+        self._items: dict[str, int] = {}
+        self._item_facts: dict[int, Figures] = {}
+
+    def add(self, row: Row) -> None:
+        response = self._responses.setdefault(row["response_id"], len(self._responses))
+        item = self._items.setdefault(row["item_id"], len(self._items))
+        self._item_facts[item] = {
+            "strata": row["strata"],
+            "answerable": row["answerable"],
+            "reason": row["unanswerable_reason"] or "",
+        }
+        self._said[row["dimension"]].add(row, response, item)
+
+    def tables(self) -> dict[str, Table]:
+        """One table a dimension."""
+        graders = {name for said in self._said.values() for name in said.assigned}
+        return {
+            name: said.table(graders, self._run_names, self._item_facts) for name, said in self._said.items()
+        }
 
 
-def lean(row: Row) -> Row:
-    """A record without its texts: what the figures need."""
-    kept = {name: row.get(name) for name in UNRESOLVED_FIELDS}
-    if "reason" not in row:
-        kept |= {"label": row["label"], "source": row["source"], "empty": not row["response"].strip()}
-    elif row["reason"] == FILTERED:
-        kept |= {"label": row["label"], "source": row["source"]}
-    return kept
+class _Labels:
+    """Positions of targets, and the label of each."""
+
+    def __init__(self) -> None:
+        self.positions, self.labels = array("q"), list[str]()
+
+    def add(self, position: int, label: str) -> None:
+        self.positions.append(position)
+        self.labels.append(intern(label))
+
+    def codes(self, targets: Targets) -> np.ndarray:
+        codes = np.full(len(targets), MISSING, dtype=np.int64)
+        code_of = {label: code for code, label in enumerate(targets.labels)}
+        codes[_ints(self.positions)] = [code_of[label] for label in self.labels]
+        return codes
+
+
+def _ints(numbers: array) -> np.ndarray:
+    return np.array(numbers, dtype=np.int64)
+
+
+def _marks(flags: bytearray) -> np.ndarray:
+    return np.frombuffer(bytes(flags), dtype=bool)
+
+
+class _Said:
+    """The targets of one dimension and what was said about them, in columns that grow."""
+
+    def __init__(self, dimension: str, optional: OptionalDimension | None) -> None:
+        self.dimension, self.optional = dimension, optional
+        self.response, self.item, self.run = array("q"), array("q"), array("q")
+        self.decision, self.original, self.leaf, self.empty = (bytearray() for _ in range(4))
+        self.given: dict[str, _Labels] = {}
+        self.gold, self.source = _Labels(), list[str]()
+        self.gold_not_asked = bytearray()
+        self.assigned: dict[str, array] = {}
+        self.all_assigned = True  # to somebody or to nobody; labels from elsewhere were not assigned
+        self.not_asked: dict[str, array] = {}
+
+    def add(self, row: Row, response: int, item: int) -> None:
+        position, reason = len(self.run), row.get("reason")
+        self.response.append(response)
+        self.item.append(item)
+        self.run.append(row["system_run"])
+        self.decision.append(bool(row["decision"]))
+        self.original.append(row["split"] is None)
+        self.leaf.append(reason != "split")
+        self.empty.append(bool(row["empty"] if reason else not row["response"].strip()))
+        self.gold_not_asked.append(reason == "not_asked")
+        is_gold = reason is None or reason == FILTERED
+        self.source.append(intern(row["source"] or "") if is_gold else "")
+        if is_gold and row["label"]:
+            self.gold.add(position, row["label"])
+        for annotation in row["annotations"]:
+            self.given.setdefault(annotation["grader"], _Labels()).add(position, annotation["label"])
+        if row["assigned"] is None:
+            self.all_assigned = False
+        for name in row["assigned"] or ():
+            self.assigned.setdefault(name, array("q")).append(position)
+        for name in row["not_asked"]:
+            self.not_asked.setdefault(name, array("q")).append(position)
+
+    def table(self, graders: set[str], run_names: Mapping[int, str], facts: Mapping[int, Figures]) -> Table:
+        targets = self._targets(run_names, facts)
+        columns = tuple(
+            grader_column(
+                name,
+                self.given.get(name, _Labels()).codes(targets),
+                targets,
+                self._mask(self.assigned.get(name)) if self.all_assigned else None,
+            ).not_asked(self._mask(self.not_asked.get(name)))
+            for name in sorted({*graders, *self.given}, key=_number)
+        )
+        gold = gold_column(self.gold.codes(targets), targets, columns).not_asked(_marks(self.gold_not_asked))
+        source = np.array(self.source, dtype=object)
+        return Table(targets, columns, gold, source, np.zeros(len(targets), dtype=bool))
+
+    def _targets(self, run_names: Mapping[int, str], facts: Mapping[int, Figures]) -> Targets:
+        return Targets(
+            dimension=self.dimension,
+            target=np.arange(len(self.run), dtype=np.int64),
+            response=_ints(self.response),
+            item=_ints(self.item),
+            run=_ints(self.run),
+            decision=_marks(self.decision),
+            original=_marks(self.original),
+            leaf=_marks(self.leaf),
+            empty=_marks(self.empty),
+            run_names=run_names,
+            item_facts=facts,
+            own_labels=self.optional.labels if self.optional else (),
+            own_unit=self.optional.target if self.optional else "",
+        )
+
+    def _mask(self, positions: array | None) -> np.ndarray:
+        mask = np.zeros(len(self.run), dtype=bool)
+        if positions is not None:
+            mask[_ints(positions)] = True
+        return mask
 
 
 def without_texts(row: Row) -> Row:
@@ -211,62 +329,6 @@ def without_texts(row: Row) -> Row:
     kept = {name: row.get(name) for name in UNRESOLVED_FIELDS}
     said = {"reason": FILTERED, "empty": not row["response"].strip()}
     return kept | said | {"label": row["label"], "source": row["source"]}
-
-
-def _table(dimension: str, rows: list[Row], frame: _Frame, optional: OptionalDimension | None) -> Table:
-    targets = _targets(dimension, rows, frame, optional)
-    given: dict[str, list[tuple[int, str]]] = {name: [] for name in frame.graders}
-    for position, row in enumerate(rows):
-        for annotation in row["annotations"]:
-            given.setdefault(annotation["grader"], []).append((position, annotation["label"]))
-    graders = tuple(
-        grader_column(name, _codes(targets, given[name]), targets, _assigned(rows, name)).not_asked(
-            np.array([name in row["not_asked"] for row in rows], dtype=bool)
-        )
-        for name in sorted(given, key=_number)
-    )
-    labels = [(position, row["label"]) for position, row in enumerate(rows) if row.get("label")]
-    source = np.array([row.get("source") or "" for row in rows], dtype=object)
-    not_asked = np.array([row.get("reason") == "not_asked" for row in rows], dtype=bool)
-    gold = gold_column(_codes(targets, labels), targets, graders).not_asked(not_asked)
-    return Table(targets, graders, gold, source, np.zeros(len(rows), dtype=bool))
-
-
-def _targets(dimension: str, rows: list[Row], frame: _Frame, optional: OptionalDimension | None) -> Targets:
-    def numbers(values: Iterable[int]) -> np.ndarray:
-        return np.array(list(values), dtype=np.int64)
-
-    def marks(values: Iterable[bool]) -> np.ndarray:
-        return np.array(list(values), dtype=bool)
-
-    return Targets(
-        dimension=dimension,
-        target=numbers(range(len(rows))),
-        response=numbers(frame.responses[row["response_id"]] for row in rows),
-        item=numbers(frame.items[row["item_id"]] for row in rows),
-        run=numbers(row["system_run"] for row in rows),
-        decision=marks(bool(row["decision"]) for row in rows),
-        original=marks(row["split"] is None for row in rows),
-        leaf=marks(row.get("reason") != "split" for row in rows),
-        empty=marks(row["empty"] for row in rows),
-        run_names=frame.run_names,
-        item_facts=frame.item_facts,
-        own_labels=optional.labels if optional else (),
-        own_unit=optional.target if optional else "",
-    )
-
-
-def _codes(targets: Targets, labels: Iterable[tuple[int, str]]) -> np.ndarray:
-    codes = np.full(len(targets), MISSING, dtype=np.int64)
-    for position, label in labels:
-        codes[position] = targets.labels.index(label)
-    return codes
-
-
-def _assigned(rows: list[Row], name: str) -> np.ndarray | None:
-    if any(row["assigned"] is None for row in rows):
-        return None
-    return np.array([name in row["assigned"] for row in rows], dtype=bool)
 
 
 def _number(pseudonym: str) -> tuple[int, str]:
@@ -330,24 +392,83 @@ def without(figures: Any, key: str) -> Any:
     return figures
 
 
-def records(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8") as file:
+# Read again
+
+
+# Of a record each value as it stands there; empty where it does not.
+_Fragments = msgspec.defstruct(
+    "_Fragments",
+    [(name, msgspec.Raw, msgspec.Raw()) for name in dict.fromkeys((*FIELDS, *UNRESOLVED_FIELDS))],
+)
+_fragments = msgspec.json.Decoder(_Fragments).decode
+
+
+class _Values:
+    """Values of JSON fragments; what the records of one response repeat is read once, and is one object."""
+
+    MOST = 4_000_000  # bytes of fragments
+
+    def __init__(self) -> None:
+        self._held: dict[bytes, tuple[Any, str]] = {}
+        self._size = 0
+
+    def row_of(self, line: bytes) -> tuple[Row, dict[str, str]]:
+        """The values of a line, and the JSON that would be written of each."""
+        try:
+            fragments = msgspec.structs.asdict(_fragments(line))
+        except msgspec.MsgspecError:
+            row = json.loads(line.decode("utf-8"))  # which says what is wrong with it
+            return row, {name: json_of(value) for name, value in dict(row).items()}
+        row, texts = {}, {}
+        for name, raw in fragments.items():
+            if fragment := bytes(raw):
+                row[name], texts[name] = self._held.get(fragment) or self._read(fragment)
+        return row, texts
+
+    def _read(self, fragment: bytes) -> tuple[Any, str]:
+        value = json.loads(fragment.decode("utf-8"))
+        found = value, json_of(value)
+        self._size += len(fragment)
+        if self._size > self.MOST:
+            self._held, self._size = {}, len(fragment)
+        self._held[fragment] = found
+        return found
+
+
+def records_with_texts(path: Path) -> Iterator[tuple[Row, dict[str, str]]]:
+    """The records of a file of JSON lines, each with the JSON of its values."""
+    values = _Values()
+    with path.open("rb") as file:
         for line in file:
-            yield json.loads(line)
+            yield values.row_of(line)
+
+
+def records(path: Path) -> Iterator[Row]:
+    """The records of a file of JSON lines; what they repeat may be one object in all of them."""
+    return (row for row, _texts in records_with_texts(path))
 
 
 # Parquet
 
 
+def columns_of(rows: Sequence[Cells]) -> pyarrow.Table:
+    columns = zip(*rows, strict=True) if rows else [()] * len(FIELDS)
+    return pyarrow.table(
+        [pyarrow.array(column, type=pyarrow.string()) for column in columns], schema=_COLUMNS
+    )
+
+
+_COLUMNS = pyarrow.schema([(name, pyarrow.string()) for name in FIELDS])
+
+
 class ParquetFile:
-    """The records as columns of text, nested values as JSON; written in batches."""
+    """The records as columns of text; written in batches."""
 
     BATCH = 1000
 
     def __init__(self, path: Path):
-        self.schema = pyarrow.schema([(name, pyarrow.string()) for name in FIELDS])
-        self.writer = pyarrow.parquet.ParquetWriter(path, self.schema)
-        self.rows: list[Row] = []
+        self.writer = pyarrow.parquet.ParquetWriter(path, _COLUMNS)
+        self.rows: list[Cells] = []
 
     def __enter__(self) -> Self:
         return self
@@ -356,28 +477,33 @@ class ParquetFile:
         self._flush()
         self.writer.close()
 
-    def write(self, row: Row) -> None:
-        self.rows.append(row)
+    def write(self, cells: Cells) -> None:
+        self.rows.append(cells)
         if len(self.rows) >= self.BATCH:
             self._flush()
 
     def _flush(self) -> None:
-        cells = {name: [parquet_cell(row[name]) for row in self.rows] for name in FIELDS}
-        self.writer.write_table(pyarrow.table(cells, schema=self.schema))
+        self.writer.write_table(columns_of(self.rows))
         self.rows = []
 
 
-def parquet_cell(value: Any) -> str | None:
-    return None if value is None else _cell(value)
-
-
-def parquet_rows(path: Path) -> Iterator[dict[str, str | None]]:
-    """The records of a Parquet file as they stand there.
+class ParquetRows:
+    """The records of a Parquet file as they stand there, some at a time.
 
     Raises
     ------
     OSError, ValueError
         It cannot be read.
     """
-    for batch in pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=ParquetFile.BATCH):
-        yield from batch.to_pylist()
+
+    def __init__(self, path: Path):
+        self._batches = pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=ParquetFile.BATCH)
+        self._left = _COLUMNS.empty_table()
+
+    def take(self, number: int) -> pyarrow.Table:
+        """The next ones; fewer where the file ends."""
+        while len(self._left) < number and (batch := next(self._batches, None)) is not None:
+            more = pyarrow.Table.from_batches([batch])
+            self._left = pyarrow.concat_tables([self._left, more]) if len(self._left) else more
+        taken, self._left = self._left.slice(0, number), self._left.slice(number)
+        return taken

@@ -12,7 +12,10 @@ import json
 import math
 import sys
 from collections import Counter
-from itertools import zip_longest
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +24,13 @@ from calibration.goldcard import card_of
 from calibration.goldfile import Row
 from calibration.measures import Figures
 from calibration.partition import part_of
+from evalsets.hashing import canonical_json
 from evalsets.labels import LABELS
 
 TOLERANCE = 1e-12
 FIGURES = ("counts", "agreement", "rates")
 SHOWN = 100  # differences that are listed one by one
+AT_ONCE = goldfile.ParquetFile.BATCH  # records in memory at a time
 
 Difference = dict[str, Any]
 
@@ -55,17 +60,12 @@ def _differences(folder: Path) -> tuple[list[Difference], list[str]]:
         *_compared("manifest_sha256", manifest.get("manifest_sha256"), goldfile.manifest_hash(manifest)),
         *_file_differences(folder, manifest["files"]),
     ]
-    labels = _labels(manifest)
-    gold = _rows(folder / goldfile.GOLD, goldfile.REQUIRED_FIELDS, labels)
-    unresolved = _rows(folder / goldfile.UNRESOLVED, goldfile.UNRESOLVED_FIELDS, labels)
-    found += _record_differences(gold, unresolved, manifest, labels)
-    found += _part_differences(gold, manifest.get("calibration_split"))
-    found += _csv_differences(folder / goldfile.CSV, gold)
-    if goldfile.PARQUET in manifest["files"]:
-        found += _parquet_differences(folder / goldfile.PARQUET, gold)
+    records = _Records(manifest)
+    records.compare(folder)
+    found += records.differences()
     if goldfile.CARD in manifest["files"]:
         found += _card_differences(folder / goldfile.CARD, manifest)
-    found += _figure_differences(gold, unresolved, manifest)
+    found += _figure_differences(records.gathered, manifest)
     return found, list(manifest.get("quoted", ()))
 
 
@@ -95,17 +95,18 @@ def _labels(manifest: Figures) -> dict[str, tuple[str, ...]]:
     return LABELS | {name: dimension.labels for name, dimension in _optional(manifest).items()}
 
 
-def _rows(path: Path, fields: tuple[str, ...], labels: dict[str, tuple[str, ...]]) -> list[Row]:
-    rows = []
+def _rows(
+    path: Path, fields: tuple[str, ...], labels: dict[str, tuple[str, ...]]
+) -> Iterator[tuple[Row, dict[str, str]]]:
+    number = 0
     try:
-        for number, row in enumerate(goldfile.records(path), 1):
+        for number, (row, texts) in enumerate(goldfile.records_with_texts(path), 1):
             missing = [name for name in fields if name not in row]
             if missing or row["dimension"] not in labels:
                 raise Unreadable(f"{path.name}, line {number}: {', '.join(missing) or 'unknown dimension'}")
-            rows.append(row)
+            yield row, texts
     except (OSError, ValueError, TypeError) as error:
-        raise Unreadable(f"{path.name}, line {len(rows) + 1}: {error}") from error
-    return rows
+        raise Unreadable(f"{path.name}, line {number + 1}: {error}") from error
 
 
 def _compared(where: str, recorded: Any, recomputed: Any) -> list[Difference]:
@@ -143,44 +144,84 @@ def _file_differences(folder: Path, recorded: Figures) -> list[Difference]:
     return found
 
 
-def _record_differences(
-    gold: list[Row], unresolved: list[Row], manifest: Figures, labels: dict[str, tuple[str, ...]]
-) -> list[Difference]:
-    found = []
-    seen = Counter(_target(row) for row in (*gold, *unresolved))
-    for target, times in seen.items():
-        if times > 1:
-            found += _compared(f"records of {target}", 1, times)
-    for row in gold:
-        where = f"gold of {row['response_id']} {row['claim_id'] or ''} {row['dimension']}"
-        where += f" of passage {row['passage']['rank']}" if row["passage"] else ""
-        found += _compared(f"{where}: target_sha256", row["target_sha256"], goldfile.target_hash(row))
-        consistent = _is_consistent(row, labels[row["dimension"]])
-        found += _compared(f"{where}: its source agrees with its labels", True, consistent)
-    reasons: dict[str, Counter[str]] = {dimension: Counter() for dimension in labels}
-    for row in unresolved:
-        reasons[row["dimension"]][row["reason"]] += 1
-    return found + _compared(
-        "unresolved", manifest["unresolved"], {name: dict(counts) for name, counts in reasons.items()}
-    )
+class _Records:
+    """Every record compared with itself and with its row in the other files, one at a time."""
+
+    def __init__(self, manifest: Figures) -> None:
+        self.manifest, self.labels = manifest, _labels(manifest)
+        self.gathered = goldfile.Gathered(manifest["systems"], _optional(manifest))
+        self.canonical = goldfile.Remembered(canonical_json)
+        self.part = _part_of(manifest.get("calibration_split"))
+        self.seen: Counter[tuple[Any, ...]] = Counter()
+        self.reasons: dict[str, Counter[str]] = {dimension: Counter() for dimension in self.labels}
+        self.of_records: list[Difference] = []
+        self.of_parts: list[Difference] = []
+        self.beside: list[_Csv | _Parquet] = []
+
+    def compare(self, folder: Path) -> None:
+        gold = _rows(folder / goldfile.GOLD, goldfile.REQUIRED_FIELDS, self.labels)
+        with ExitStack() as files:
+            self.beside.append(_Csv(files, folder / goldfile.CSV))
+            if goldfile.PARQUET in self.manifest["files"]:
+                self.beside.append(_Parquet(folder / goldfile.PARQUET))
+            while rows := list(islice(gold, AT_ONCE)):
+                cells = [goldfile.cells_of(row, texts) for row, texts in rows]
+                for row, _texts in rows:
+                    self._gold(row)
+                for other in self.beside:
+                    other.compare(cells)
+            for other in self.beside:
+                other.close()
+        for row, _texts in _rows(folder / goldfile.UNRESOLVED, goldfile.UNRESOLVED_FIELDS, self.labels):
+            self.reasons[row["dimension"]][row["reason"]] += 1
+            self._gather(row)
+
+    def differences(self) -> list[Difference]:
+        twice = [(target, times) for target, times in self.seen.items() if times > 1]
+        unresolved = {name: dict(counts) for name, counts in self.reasons.items()}
+        return [
+            *(found for target, times in twice for found in _compared(f"records of {target}", 1, times)),
+            *self.of_records,
+            *_compared("unresolved", self.manifest["unresolved"], unresolved),
+            *self.of_parts,
+            *(found for other in self.beside for found in other.differences()),
+        ]
+
+    def _gather(self, row: Row) -> None:
+        self.seen[_target(row)] += 1
+        with _figures_possible():
+            self.gathered.add(row)
+
+    def _gold(self, row: Row) -> None:
+        self._gather(row)
+        hashed = goldfile.target_hash(row, self.canonical)
+        if hashed != row["target_sha256"]:
+            where = _name(row) + _of_passage(row)
+            self.of_records += _compared(f"{where}: target_sha256", row["target_sha256"], hashed)
+        if not _is_consistent(row, self.labels[row["dimension"]]):
+            where = _name(row) + _of_passage(row)
+            self.of_records += _compared(f"{where}: its source agrees with its labels", True, False)
+        if self.part and (part := self.part(row["item_id"])) != row.get("calibration_split"):
+            where = f"{_name(row)}: calibration_split"
+            self.of_parts += _compared(where, row.get("calibration_split"), part)
 
 
-def _part_differences(gold: list[Row], split: Figures | None) -> list[Difference]:
+def _name(row: Row) -> str:
+    return f"gold of {row['response_id']} {row['claim_id'] or ''} {row['dimension']}"
+
+
+def _of_passage(row: Row) -> str:
+    return f" of passage {row['passage']['rank']}" if row["passage"] else ""
+
+
+def _part_of(split: Figures | None) -> Callable[[str], str] | None:
     if split is None:
-        return []
+        return None
     try:
         seed, share, few_shot = split["seed"], float(split["tuning_share"]), set(split["few_shot"])
     except (KeyError, TypeError, ValueError) as error:
         raise Unreadable(f"{goldfile.MANIFEST}: calibration_split: {error!r}") from error
-    return [
-        difference
-        for row in gold
-        for difference in _compared(
-            f"gold of {row['response_id']} {row['claim_id'] or ''} {row['dimension']}: calibration_split",
-            row.get("calibration_split"),
-            part_of(row["item_id"], seed=seed, tuning_share=share, few_shot=few_shot),
-        )
-    ]
+    return partial(part_of, seed=seed, tuning_share=share, few_shot=few_shot)
 
 
 def _target(row: Row) -> tuple[Any, ...]:
@@ -198,38 +239,87 @@ def _is_consistent(row: Row, known: tuple[str, ...]) -> bool:
     return row["adjudication"] is None and enough and set(labels) == {row["label"]}
 
 
-def _csv_differences(path: Path, gold: list[Row]) -> list[Difference]:
-    csv.field_size_limit(sys.maxsize)
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            lines = list(csv.reader(file))
-    except (OSError, csv.Error, UnicodeDecodeError) as error:
-        raise Unreadable(f"{path.name}: {error}") from error
-    found = _compared(f"{path.name}: rows", len(lines) - 1, len(gold))
-    found += _compared(f"{path.name}: columns", lines[0] if lines else None, list(goldfile.FIELDS))
-    for number, (cells, row) in enumerate(zip(lines[1:], gold, strict=False), 1):
-        if cells != goldfile.csv_cells(row):
-            found += [
-                difference
-                for name, cell, wanted in zip(goldfile.FIELDS, cells, goldfile.csv_cells(row), strict=False)
-                for difference in _compared(f"{path.name}, record {number}: {name}", cell, wanted)
-            ]
-    return found
+class _Csv:
+    """The lines of the CSV file beside the records."""
 
+    def __init__(self, files: ExitStack, path: Path) -> None:
+        csv.field_size_limit(sys.maxsize)
+        self.name, self.records, self.lines = path.name, 0, 0
+        self.of_cells: list[Difference] = []
+        try:
+            self.reader = csv.reader(files.enter_context(path.open(encoding="utf-8", newline="")))
+        except OSError as error:
+            raise Unreadable(f"{path.name}: {error}") from error
+        self.header = self._next()
 
-def _parquet_differences(path: Path, gold: list[Row]) -> list[Difference]:
-    found: list[Difference] = []
-    number = 0
-    try:
-        for number, cells in enumerate(goldfile.parquet_rows(path), 1):
-            if number > len(gold):
+    def _next(self) -> list[str] | None:
+        try:
+            return next(self.reader, None)
+        except (OSError, csv.Error, UnicodeDecodeError) as error:
+            raise Unreadable(f"{self.name}: {error}") from error
+
+    def compare(self, records: list[goldfile.Cells]) -> None:
+        for wanted in map(goldfile.csv_of, records):
+            self.records += 1
+            cells = self._next()
+            if cells is None:
                 continue
-            wanted = {name: goldfile.parquet_cell(gold[number - 1].get(name)) for name in goldfile.FIELDS}
+            self.lines += 1
             if cells != wanted:
-                found += _compared(f"{path.name}, record {number}", cells, wanted)
-    except (OSError, ValueError, TypeError) as error:
-        raise Unreadable(f"{path.name}: {error}") from error
-    return found + _compared(f"{path.name}: rows", number, len(gold))
+                where = f"{self.name}, record {self.records}"
+                self.of_cells += _compared(f"{where}: cells", len(cells), len(wanted))
+                for name, cell, its in zip(goldfile.FIELDS, cells, wanted, strict=False):
+                    self.of_cells += _compared(f"{where}: {name}", cell, its)
+
+    def close(self) -> None:
+        while self._next() is not None:
+            self.lines += 1
+
+    def differences(self) -> list[Difference]:
+        lines = -1 if self.header is None else self.lines
+        return [
+            *_compared(f"{self.name}: rows", lines, self.records),
+            *_compared(f"{self.name}: columns", self.header, list(goldfile.FIELDS)),
+            *self.of_cells,
+        ]
+
+
+class _Parquet:
+    """The rows of the Parquet file beside the records."""
+
+    def __init__(self, path: Path) -> None:
+        self.name, self.records, self.rows = path.name, 0, 0
+        self.of_rows: list[Difference] = []
+        with self._readable():
+            self.parquet = goldfile.ParquetRows(path)
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError, TypeError) as error:
+            raise Unreadable(f"{self.name}: {error}") from error
+
+    def compare(self, records: list[goldfile.Cells]) -> None:
+        with self._readable():
+            found = self.parquet.take(len(records))
+            if not found.equals(goldfile.columns_of(records)):
+                for number, (row, wanted) in enumerate(
+                    zip(found.to_pylist(), records, strict=False), self.records + 1
+                ):
+                    its = dict(zip(goldfile.FIELDS, wanted, strict=True))
+                    if row != its:
+                        self.of_rows += _compared(f"{self.name}, record {number}", row, its)
+        self.records += len(records)
+        self.rows += len(found)
+
+    def close(self) -> None:
+        with self._readable():
+            while more := len(self.parquet.take(AT_ONCE)):
+                self.rows += more
+
+    def differences(self) -> list[Difference]:
+        return [*self.of_rows, *_compared(f"{self.name}: rows", self.rows, self.records)]
 
 
 def _card_differences(path: Path, manifest: Figures) -> list[Difference]:
@@ -246,13 +336,19 @@ def _card_differences(path: Path, manifest: Figures) -> list[Difference]:
     ]
 
 
-def _figure_differences(gold: list[Row], unresolved: list[Row], manifest: Figures) -> list[Difference]:
-    rows = [goldfile.lean(row) for row in (*gold, *unresolved)]
+@contextmanager
+def _figures_possible() -> Iterator[None]:
     try:
-        tables = goldfile.tables_of(rows, manifest["systems"], _optional(manifest))
-        figures = goldfile.figures_of(tables, graded=manifest["graded"], unit=manifest["rates"]["unit"])
+        yield
     except (KeyError, ValueError, TypeError) as error:
         raise Unreadable(f"the figures cannot be computed from the records: {error}") from error
+
+
+def _figure_differences(gathered: goldfile.Gathered, manifest: Figures) -> list[Difference]:
+    with _figures_possible():
+        figures = goldfile.figures_of(
+            gathered.tables(), graded=manifest["graded"], unit=manifest["rates"]["unit"]
+        )
     return [
         difference
         for name in FIGURES

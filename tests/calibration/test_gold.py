@@ -17,6 +17,7 @@ from annotate.models import Flag, Round
 from calibration import gold_export, goldfile
 from calibration.design import record_design
 from calibration.recompute import recompute
+from evalsets.hashing import fingerprint
 from evalsets.inert import inert
 from tests.calibration.labelled import judged, labelled_set
 
@@ -297,7 +298,7 @@ def test_an_export_that_does_not_match_the_database_is_not_handed_out(tmp_path, 
     monkeypatch.setattr(
         gold_export.goldfile,
         "line_of",
-        lambda row: goldfile.json.dumps(row | {"label": "supported"}).encode() + b"\n",
+        lambda row, _texts: goldfile.json.dumps(row | {"label": "supported"}).encode() + b"\n",
     )
     with pytest.raises(RuntimeError, match="does not match"):
         gold_export.export_gold(version=labelled.version, round=labelled.round, out=tmp_path)
@@ -398,6 +399,47 @@ def rewrite(folder, change):
         manifest["files"][name] = goldfile.file_facts(folder / name)
     manifest["manifest_sha256"] = goldfile.manifest_hash(manifest)
     (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_what_is_written_once_for_many_records_never_changes_a_byte(tmp_path, monkeypatch):
+    labelled = a_set()
+    given = {"version": labelled.version, "round": labelled.round}
+    gold_export.export_gold(**given, out=tmp_path / "usual")
+    monkeypatch.setattr(goldfile.Remembered, "MOST", 0)  # forgets everything at once
+    monkeypatch.setattr(goldfile._Values, "MOST", 0)
+    gold_export.export_gold(**given, out=tmp_path / "alone")
+    for name in ("gold.jsonl", "gold.csv", "gold.parquet", "unresolved.jsonl"):
+        assert (tmp_path / "usual" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
+
+
+def test_a_line_and_its_hash_are_those_of_the_standard_writers(exported):
+    folder, _manifest = exported
+    written = (folder / "gold.jsonl").read_text(encoding="utf-8").split("\n")
+    for line in written[:-1]:
+        row = json.loads(line)
+        about = {name: row[name] for name in ("question", "response", "claim", "context")}
+        assert line == json.dumps(row, ensure_ascii=False)
+        assert row["target_sha256"] == fingerprint(about)
+
+
+def test_records_written_with_other_spaces_are_the_same_records(exported):
+    folder, _manifest = exported
+    edit(
+        folder / "gold.jsonl",
+        lambda text: "".join(json.dumps(json.loads(line)) + " \n" for line in text.split("\n")[:-1]),
+    )
+    with_new_hashes(folder)
+    assert recompute(folder)["differences"] == []
+
+
+def test_a_cell_too_many_is_named_even_when_the_hashes_are_mended(exported):
+    folder, _manifest = exported
+    first, *rest = (folder / "gold.csv").read_bytes().split(b"\r\n")[::-1]
+    (folder / "gold.csv").write_bytes(b"\r\n".join([*rest[:0:-1], rest[0] + b",more", first]))
+    with_new_hashes(folder)
+    assert recompute(folder)["differences"] == [
+        {"where": "gold.csv, record 7: cells", "recorded": 33, "recomputed": 32}
+    ]
 
 
 def mended(folder, name):
