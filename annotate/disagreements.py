@@ -10,10 +10,11 @@ To decide comes first, then what waits for a grader, then what is decided. Withi
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from django.db import connection, models
@@ -23,7 +24,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.asking import Question
 from annotate.material import as_questions
-from annotate.models import Annotation, Dimension, Round
+from annotate.models import Dimension, Round
 from annotate.queries import RUSHED, hue_of
 from evalsets.labels import LABELS
 from evalsets.models import Claim, Passage, Response
@@ -116,6 +117,15 @@ def target_in_address(response_id: int, claim_id: int | None, passage_id: int | 
     return "-".join(str(pk) for pk in (claim_id, passage_id) if pk) or str(response_id)
 
 
+class Alike(NamedTuple):
+    """How many targets have this status and these labels."""
+
+    dimension: str
+    status: Status
+    counts: tuple[int, ...]  # graders, by label
+    size: int
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a target stands in the queue; the neighbours are None at its ends."""
@@ -142,19 +152,45 @@ class DisagreementQueue:
         longest = max((len(labels) for labels in self.labels.values()), default=1)
         self.width = BITS // max(longest, 1)
         self.sql = _Sql(round, self.wanted, self.dimensions, self.labels, self.width)
+        self._ahead: tuple[int, int] | None = None
+        self._part: tuple[int, int, list[Disagreement]] | None = None  # from where to where, and the rows
+        self._alike: list[Alike] | None = None
 
-    @cached_property
-    def _summary(self) -> list[tuple[str, Status, tuple[int, ...], int]]:
-        """Dimension, status, graders per label, and how many targets are like that."""
-        rows = self.sql.run("SELECT dimension, status, packed, COUNT(*) FROM listed GROUP BY 1, 2, 3")
-        return [
-            (dimension, STATUS_OF[status], self._unpacked(dimension, packed), n)
-            for dimension, status, packed, n in rows
-        ]
+    def read_ahead(self, page: object, per_page: int) -> None:
+        """The rows of this page come with the first question that is asked."""
+        number = int(page) if isinstance(page, str) and page.isdecimal() and len(page) < 10 else 1
+        start = max(number - 1, 0) * per_page
+        self._ahead = start, start + per_page
+
+    @property
+    def _summary(self) -> list[Alike]:
+        if self._alike is None:
+            if self._ahead:
+                self._read(*self._ahead)
+            else:
+                rows = self.sql.run("SELECT dimension, status, packed, size FROM alike")
+                self._alike = [self._kind(*row) for row in rows]
+        assert self._alike is not None
+        return self._alike
+
+    def _read(self, start: int, stop: int) -> None:
+        """A part of the queue, and with it what the whole is made of: both need every target."""
+        found = self.sql.run(
+            f"SELECT {SHOWN}, place FROM placed WHERE place > %s AND place <= %s "
+            "UNION ALL SELECT dimension, size, 0, 0, status, packed, 0, 0, 0, 0, 0 FROM alike",
+            [start, stop],
+            in_order=("k.ends > %s AND k.begins <= %s", [start, stop]),
+        )
+        rows = sorted((row for row in found if row[-1]), key=itemgetter(-1))
+        self._part = start, stop, [self._row(row) for row in rows]
+        self._alike = [self._kind(row[0], row[4], row[5], row[1]) for row in found if not row[-1]]
+
+    def _kind(self, dimension: str, status: int, packed: int, size: int) -> Alike:
+        return Alike(dimension, STATUS_OF[status], self._unpacked(dimension, packed), int(size))
 
     def _unpacked(self, dimension: str, packed: int) -> tuple[int, ...]:
-        mask = (1 << self.width) - 1
-        return tuple((packed >> (self.width * place)) & mask for place in range(len(self.labels[dimension])))
+        places = range(len(self.labels[dimension]))
+        return tuple((packed >> (self.width * place)) & self.sql.mask for place in places)
 
     @cached_property
     def pairs(self) -> list[tuple[Pair, int]]:
@@ -195,74 +231,36 @@ class DisagreementQueue:
 
     def __getitem__(self, part: slice) -> list[Disagreement]:
         start, stop = part.start or 0, part.stop if part.stop is not None else len(self)
-        where, where_values = self._where()
-        order, order_values = self._order()
-        rows = self.sql.run(
-            f"SELECT {SHOWN} FROM listed{where} ORDER BY {order} LIMIT %s OFFSET %s",
-            [*where_values, *order_values, max(0, stop - start), start],
-        )
-        return with_texts([self._row(row) for row in rows])
+        if not (self._part and self._part[0] <= start and min(stop, len(self)) <= self._part[1]):
+            self._read(start, stop)
+        assert self._part is not None
+        before, _stop, rows = self._part
+        return with_texts(rows[start - before : max(stop - before, 0)])
 
     def first(self) -> Disagreement | None:
         return next(iter(self[:1]), None)
 
     def around(self, dimension: str, response: int, claim: int | None, passage: int | None) -> Place:
         """The neighbours of a target; of one that is not in this part of the queue, the first comes after."""
-        where, where_values = self._where()
-        order, order_values = self._order()
+        target = [dimension, response, claim or 0, passage or 0]
+        mine = (
+            f"FROM ranked m JOIN listed ON {ALIKE.format('m', 'listed')} WHERE {IS_TARGET.format('listed')}"
+        )
         rows = self.sql.run(
-            f", placed AS (SELECT {SHOWN}, ROW_NUMBER() OVER (ORDER BY {order}) AS place "
-            f"FROM listed{where}), "
-            "me AS (SELECT place FROM placed WHERE dimension = %s AND response_id = %s AND claim = %s "
-            "AND passage = %s) "
-            "SELECT placed.*, me.place FROM placed, me "
+            f"SELECT placed.*, me.place, (SELECT MAX(ends) FROM ranked) FROM placed, "
+            f"(SELECT place FROM placed WHERE {IS_TARGET.format('placed')}) AS me "
             "WHERE placed.place BETWEEN me.place - 1 AND me.place + 1",
-            [*order_values, *where_values, dimension, response, claim or 0, passage or 0],
-            follows=True,
+            target,
+            in_order=(
+                f"k.ends >= (SELECT m.begins - 1 {mine}) AND k.begins <= (SELECT m.ends + 1 {mine})",
+                [*target, *target],
+            ),
         )
-        near = {row[-2] - row[-1]: self._row(row) for row in rows}
+        near = {place - mine: self._row(row) for *row, place, mine, _total in rows}
         if not near:
-            return Place(None, len(self), None, self.first())
-        return Place(rows[0][-1], len(self), near.get(-1), near.get(1))
-
-    def _where(self) -> tuple[str, list[Any]]:
-        terms, values = [], []
-        if self.wanted.status:
-            terms.append("status = %s")
-            values.append(NUMBER_OF[Status(self.wanted.status)])
-        if self.wanted.pair:
-            term, more = self._stands(self.wanted.pair)
-            terms.append(term)
-            values += more
-        return (f" WHERE {' AND '.join(terms)}" if terms else ""), values
-
-    def _order(self) -> tuple[str, list[Any]]:
-        ranks, values = [], []
-        for rank, (pair, _n) in enumerate(self.pairs):
-            term, more = self._stands(pair)
-            ranks.append(f"WHEN {term} THEN {rank}")
-            values += more
-        by_pair = f"CASE {' '.join(ranks)} ELSE {len(ranks)} END, " if ranks else ""
-        alike = " + ".join(
-            f"((packed >> {shift}) & {self._mask}) * ((packed >> {shift}) & {self._mask})"
-            for shift in range(0, self.width * max(map(len, self.labels.values()), default=1), self.width)
-        )
-        return (
-            f"status, {by_pair}1 - explained, rushed, ({alike}) * 1.0 / (n * n), response_id, claim, "
-            "passage, dimension"
-        ), values
-
-    @property
-    def _mask(self) -> int:
-        return (1 << self.width) - 1
-
-    def _stands(self, pair: Pair) -> tuple[str, list[Any]]:
-        labels = self.labels[pair.dimension]
-        given = " AND ".join(
-            f"(packed & {self._mask << (self.width * labels.index(label))}) <> 0"
-            for label in (pair.one, pair.other)
-        )
-        return f"(dimension = %s AND {given})", [pair.dimension]
+            first = self.first()
+            return Place(None, len(self), None, first)
+        return Place(rows[0][-2], rows[0][-1], near.get(-1), near.get(1))
 
     def _row(self, row: Sequence[Any]) -> Disagreement:
         dimension, response, claim, passage, status, packed, proposed, noted, flagged, rushed = row[:10]
@@ -282,7 +280,23 @@ class DisagreementQueue:
         )
 
 
-SHOWN = "dimension, response_id, claim, passage, status, packed, proposed, noted, flagged, rushed"
+TARGET = "dimension, response_id, claim, passage"
+SHOWN = f"{TARGET}, status, packed, proposed, noted, flagged, rushed"
+IS_TARGET = "{0}.dimension = %s AND {0}.response_id = %s AND {0}.claim = %s AND {0}.passage = %s"
+SAME = (
+    "{0}.dimension = {1}.dimension AND {0}.response_id = {1}.response_id AND {0}.claim = {1}.claim "
+    "AND {0}.passage = {1}.passage"
+)
+ALIKE = "{0}.dimension = {1}.dimension AND {0}.status = {1}.status AND {0}.packed = {1}.packed"
+STANDS = "pair.dimension = alike.dimension AND (packed & one) <> 0 AND (packed & other) <> 0"
+NO_PAIR = "SELECT 0, '', 0, 0 WHERE 1 = 0)"
+# Whether a target has a claim and a passage, and how to find its labels then.
+KINDS = (
+    ("=", "=", "a.claim_id IS NULL AND a.passage_id IS NULL"),
+    ("<>", "=", "a.claim_id = {0}.claim AND a.passage_id IS NULL"),
+    ("=", "<>", "a.claim_id IS NULL AND a.passage_id = {0}.passage"),
+    ("<>", "<>", "a.claim_id = {0}.claim AND a.passage_id = {0}.passage"),
+)
 
 
 def pairs_of(dimensions: Iterable[Dimension]) -> Iterator[Pair]:
@@ -302,6 +316,7 @@ class _Sql:
 
     Missing ids are 0, so that targets can be compared by equality. Written out, because the same targets are
     grouped, joined with what was decided of them, ranked and counted, and no row must be fetched for it.
+    Where graders differ is read from an index alone; notes and times are looked up for what is to be sorted.
     """
 
     round: Round
@@ -311,50 +326,109 @@ class _Sql:
     width: int
     values: list[Any] = field(default_factory=list)
 
-    def run(self, query: str, values: Sequence[Any] = (), *, follows: bool = False) -> list[tuple]:
+    def run(
+        self, query: str, values: Sequence[Any] = (), *, in_order: tuple[str, list[Any]] | None = None
+    ) -> list[tuple]:
+        """`in_order`: what is to be sorted, by the places that all of its kind take: `begins` to `ends`."""
         self.values = []
-        text = "WITH " + ", ".join(self._tables()) + ("" if follows else " ") + query
+        tables = [*self._tables(), *(self._sorting(*in_order) if in_order else ())]
         with connection.cursor() as cursor:
-            cursor.execute(text, [*self.values, *values])
+            cursor.execute(f"WITH {', '.join(tables)} {query}", [*self.values, *values])
             return cursor.fetchall()
 
     def _tables(self) -> Iterator[str]:
-        yield self._said()
+        yield self._apart()
+        yield self._counted()
         yield self._assigned()
         yield self._decided()
         yield self._proposed()
         yield self._flagged()
+        yield self._others()
         if conditional := [q for q in as_questions(self.dimensions) if q.after]:
             yield self._led(conditional)
             yield self._settled(conditional)
         yield self._listed(bool(conditional))
+        yield "alike AS (SELECT dimension, status, packed, COUNT(*) AS size FROM listed GROUP BY 1, 2, 3)"
 
-    def _said(self) -> str:
+    def _apart(self) -> str:
+        self.values.append(self.round.pk)
+        return (
+            f"apart AS {self._once}(SELECT a.dimension, a.response_id, COALESCE(a.claim_id, 0) AS claim, "
+            "COALESCE(a.passage_id, 0) AS passage, COUNT(*) AS n, MIN(a.label) AS low, MAX(a.label) AS high "
+            f"FROM annotate_annotation a WHERE a.round_id = %s{self._narrowed('a')} "
+            "GROUP BY a.dimension, a.response_id, a.claim_id, a.passage_id "
+            "HAVING MIN(a.label) <> MAX(a.label))"
+        )
+
+    def _counted(self) -> str:
+        """Of two graders both labels are known; those of more are looked up."""
+        both = f"{self._unit('o.dimension', 'o.low')} + {self._unit('o.dimension', 'o.high')}"
+        more = self._over_labels(self._packed, "o")
+        return (
+            f"counted AS {self._once}(SELECT {TARGET}, n, CASE WHEN n = 2 THEN {both} ELSE {more} END "
+            "AS packed FROM apart o)"
+        )
+
+    def _others(self) -> str:
+        """Decided, or with a split proposed, though the graders say the same."""
+        counted, packed = self._over_labels(lambda: "COUNT(*)", "o"), self._over_labels(self._packed, "o")
+        narrowed = self._narrowed("o")
+        of_claim = "apart.dimension = 'grounding' AND apart.claim = p.claim"
+        return (
+            f"others AS {self._once}(SELECT o.*, {counted} AS n, {packed} AS packed FROM "
+            f"(SELECT d.* FROM decided d LEFT JOIN apart ON {SAME.format('apart', 'd')} "
+            "WHERE apart.claim IS NULL UNION "
+            "SELECT 'grounding', c.response_id, p.claim, 0 FROM proposed p JOIN evalsets_claim c "
+            f"ON c.id = p.claim LEFT JOIN apart ON {of_claim} WHERE apart.claim IS NULL"
+            f") AS o WHERE 1 = 1{narrowed})"
+        )
+
+    def _packed(self) -> str:
+        """How many graders gave each label, as one number."""
+        return f"CAST(SUM({self._unit('a.dimension', 'a.label')}) AS BIGINT)"
+
+    def _unit(self, dimension: str, label: str) -> str:
+        """What one label adds to it."""
         of_dimensions = []
         for name, labels in self.labels.items():
             units = (f"WHEN %s THEN {1 << (self.width * place)}" for place in range(len(labels)))
-            of_dimensions.append(f"WHEN %s THEN CASE a.label {' '.join(units)} ELSE 0 END" if labels else "")
+            of_dimensions.append(f"WHEN %s THEN CASE {label} {' '.join(units)} ELSE 0 END" if labels else "")
             self.values += [name, *labels] if labels else []
         known = " ".join(filter(None, of_dimensions))
-        units_given = f"CASE a.dimension {known} ELSE 0 END" if known else "0"
-        within = ["a.round_id = %s"]
-        self.values += [RUSHED, self.round.pk]
+        return f"CASE {dimension} {known} ELSE 0 END" if known else "0"
+
+    def _marks(self) -> str:
+        """2 where somebody left a note, and 1 more where somebody was too fast."""
+        self.values.append(RUSHED)
+        return (
+            "MAX(CASE WHEN a.note <> '' THEN 2 ELSE 0 END) "
+            "+ MAX(CASE WHEN a.milliseconds < %s THEN 1 ELSE 0 END)"
+        )
+
+    def _over_labels(self, figure: Callable[[], str], target: str) -> str:
+        """A figure over what was said about one target; by an equality that an index can look up."""
+        cases = []
+        for claim, passage, ids in KINDS:
+            text = figure()
+            self.values.append(self.round.pk)
+            cases.append(
+                f"WHEN {target}.claim {claim} 0 AND {target}.passage {passage} 0 THEN "
+                f"(SELECT {text} FROM annotate_annotation a WHERE a.round_id = %s AND "
+                f"a.dimension = {target}.dimension AND a.response_id = {target}.response_id AND "
+                f"{ids.format(target)})"
+            )
+        return f"CASE {' '.join(cases)} END"
+
+    def _narrowed(self, table: str) -> str:
+        terms = ""
         if self.wanted.dimension:
-            within.append("a.dimension = %s")
+            terms += f" AND {table}.dimension = %s"
             self.values.append(self.wanted.dimension)
         if (responses := self._responses()) is not None:
             text, values = responses.query.sql_with_params()
-            within.append(f"a.response_id IN ({text})")
+            terms += f" AND {table}.response_id IN ({text})"
             self.values += values
-        return (
-            "said AS (SELECT a.dimension, a.response_id, COALESCE(a.claim_id, 0) AS claim, "
-            "COALESCE(a.passage_id, 0) AS passage, COUNT(*) AS n, MIN(a.label) AS low, MAX(a.label) AS high, "
-            f"CAST(SUM({units_given}) AS BIGINT) AS packed, "
-            "MAX(CASE WHEN a.note <> '' THEN 1 ELSE 0 END) AS noted, "
-            "MAX(CASE WHEN a.milliseconds < %s THEN 1 ELSE 0 END) AS rushed "
-            f"FROM {Annotation._meta.db_table} a WHERE {' AND '.join(within)} "
-            "GROUP BY a.dimension, a.response_id, a.claim_id, a.passage_id)"
-        )
+        return terms
 
     def _responses(self) -> QuerySet | None:
         """What the list is narrowed to; None: every response."""
@@ -383,7 +457,8 @@ class _Sql:
         return (
             "decided AS (SELECT DISTINCT d.dimension, d.response_id, "
             "COALESCE(c.parent_id, d.claim_id, 0) AS claim, COALESCE(d.passage_id, 0) AS passage "
-            "FROM annotate_adjudication d LEFT JOIN evalsets_claim c ON c.id = d.claim_id "
+            "FROM annotate_adjudication d LEFT JOIN (SELECT id, parent_id FROM evalsets_claim "
+            "WHERE parent_id IS NOT NULL) c ON c.id = d.claim_id "
             "WHERE d.round_id = %s AND d.revokes_id IS NULL AND NOT EXISTS "
             "(SELECT 1 FROM annotate_adjudication r WHERE r.revokes_id = d.id))"
         )
@@ -409,7 +484,7 @@ class _Sql:
             parts.append(
                 "SELECT %s AS dimension, response_id, COALESCE(claim_id, 0) AS claim, "
                 "COALESCE(passage_id, 0) AS passage, COUNT(*) AS n FROM annotate_annotation "
-                f"WHERE round_id = %s AND dimension = %s AND label IN ({_marks(question.when)}) "
+                f"WHERE round_id = %s AND dimension = %s AND label IN ({_places(question.when)}) "
                 "GROUP BY response_id, claim_id, passage_id"
             )
             self.values += [question.dimension, self.round.pk, question.after, *sorted(question.when)]
@@ -422,22 +497,19 @@ class _Sql:
             parts.append(
                 "SELECT %s AS dimension, response_id, COALESCE(claim_id, 0) AS claim, "
                 "COALESCE(passage_id, 0) AS passage, "
-                f"CASE WHEN label IN ({_marks(question.when)}) THEN 1 ELSE 0 END AS leads "
+                f"CASE WHEN label IN ({_places(question.when)}) THEN 1 ELSE 0 END AS leads "
                 "FROM annotate_goldlabel WHERE round_id = %s AND dimension = %s"
             )
             self.values += [question.dimension, *sorted(question.when), self.round.pk, question.after]
         return f"settled AS ({' UNION ALL '.join(parts)})"
 
     def _listed(self, has_conditions: bool) -> str:
-        """A conditional question whose condition does not hold in the end is nobody's to decide.
-
-        What decides whether a target is listed is joined first: most targets are out after it.
-        """
+        """A conditional question whose condition does not hold in the end is nobody's to decide."""
         missing = "s.n < COALESCE(b.n, 0)"
         joins, where = "", ""
         if has_conditions:
             names = [question.dimension for question in as_questions(self.dimensions) if question.after]
-            conditional = f"s.dimension IN ({_marks(names)})"
+            conditional = f"s.dimension IN ({_places(names)})"
             on = (
                 "{0}.dimension = s.dimension AND {0}.response_id = s.response_id AND {0}.claim = s.claim "
                 "AND {0}.passage IN (0, s.passage)"
@@ -451,22 +523,92 @@ class _Sql:
             self.values += [*names, *names]
         self.values += ["grounding", *(names if has_conditions else [])]
         return (
-            "listed AS (SELECT s.dimension, s.response_id, s.claim, s.passage, s.n, s.packed, s.noted, "
-            "s.rushed, CASE WHEN p.claim IS NULL THEN 0 ELSE 1 END AS proposed, "
+            f"listed AS {self._once}(SELECT s.dimension, s.response_id, s.claim, s.passage, s.n, s.packed, "
+            "CASE WHEN p.claim IS NULL THEN 0 ELSE 1 END AS proposed, "
             "CASE WHEN f.claim IS NULL THEN 0 ELSE 1 END AS flagged, "
-            "CASE WHEN s.noted = 1 OR f.claim IS NOT NULL OR p.claim IS NOT NULL THEN 1 ELSE 0 END "
-            f"AS explained, CASE WHEN {missing} THEN 1 WHEN d.claim IS NOT NULL AND p.claim IS NULL THEN 2 "
-            "ELSE 0 END AS status FROM said s "
-            "LEFT JOIN decided d ON d.dimension = s.dimension AND d.response_id = s.response_id "
-            "AND d.claim = s.claim AND d.passage = s.passage "
+            f"CASE WHEN {missing} THEN 1 WHEN d.claim IS NOT NULL AND p.claim IS NULL THEN 2 "
+            "ELSE 0 END AS status FROM (SELECT * FROM counted UNION ALL SELECT * FROM others) s "
+            f"LEFT JOIN decided d ON {SAME.format('d', 's')} "
             "LEFT JOIN proposed p ON p.claim = s.claim AND s.dimension = %s "
             "LEFT JOIN assigned b ON b.response_id = s.response_id "
             "LEFT JOIN flagged f ON f.response_id = s.response_id AND f.claim = s.claim "
-            f"{joins}WHERE (s.low <> s.high OR d.claim IS NOT NULL OR p.claim IS NOT NULL){where})"
+            f"{joins}WHERE s.n > 0{where})"
         )
 
+    def _sorting(self, needed: str, values: Sequence[Any]) -> Iterator[str]:
+        """`placed`: a part of what is wanted, each with its place in the whole of it.
 
-def _marks(values) -> str:
+        Status and pair come first in the order, and what is alike has both in common: so many targets as are
+        alike take a row of places together, and only those who meet the part are looked at one by one.
+        """
+        yield self._pairs()
+        yield (
+            "often AS (SELECT number, ROW_NUMBER() OVER (ORDER BY SUM(size) DESC, number) AS rank FROM alike "
+            f"JOIN pair ON {STANDS} WHERE status <> {NUMBER_OF[Status.WAITING]} GROUP BY number)"
+        )
+        yield (
+            "paired AS (SELECT alike.dimension, alike.status, alike.packed, alike.size, COALESCE(MIN(rank), "
+            f"(SELECT COUNT(*) + 1 FROM often)) AS by_pair FROM alike LEFT JOIN pair ON {STANDS} "
+            f"LEFT JOIN often ON often.number = pair.number{self._wanted()} GROUP BY 1, 2, 3, 4)"
+        )
+        ends = "CAST(SUM(size) OVER (ORDER BY status, by_pair) AS BIGINT)"
+        many = "CAST(SUM(size) OVER (PARTITION BY status, by_pair) AS BIGINT)"
+        yield (f"ranked AS (SELECT paired.*, {ends} AS ends, {ends} - {many} + 1 AS begins FROM paired)")
+        marks = self._over_labels(self._marks, "l")
+        self.values += values
+        yield (
+            f"marked AS {self._once}(SELECT l.*, k.by_pair, k.begins, {marks} AS marks "
+            f"FROM listed l JOIN ranked k ON {ALIKE.format('k', 'l')} WHERE {needed})"
+        )
+        yield (
+            f"shown AS (SELECT {TARGET}, n, packed, proposed, flagged, status, by_pair, begins, "
+            "CASE WHEN marks > 1 THEN 1 ELSE 0 END AS noted, marks %% 2 AS rushed, "
+            "CASE WHEN marks > 1 OR flagged = 1 OR proposed = 1 THEN 0 ELSE 1 END AS unexplained FROM marked)"
+        )
+        yield (
+            f"placed AS {self._once}(SELECT {SHOWN}, begins - 1 + ROW_NUMBER() OVER (PARTITION BY status, "
+            f"by_pair ORDER BY unexplained, rushed, ({self._equal_labels()}) * 1.0 / (n * n), response_id, "
+            "claim, passage, dimension) AS place FROM shown)"
+        )
+
+    def _pairs(self) -> str:
+        """Each pair of labels that can stand against each other, as the parts of `packed` that say so."""
+        pairs = enumerate(pairs_of(self.dimensions))
+        rows = [(number, pair.dimension, *self._masks(pair)) for number, pair in pairs]
+        self.values += [value for row in rows for value in row]
+        values = ", ".join(f"({_places(row)})" for row in rows)
+        return "pair (number, dimension, one, other) AS (" + (f"VALUES {values})" if rows else NO_PAIR)
+
+    def _masks(self, pair: Pair) -> list[int]:
+        labels = self.labels[pair.dimension]
+        return [self.mask << (self.width * labels.index(label)) for label in (pair.one, pair.other)]
+
+    @property
+    def mask(self) -> int:
+        return (1 << self.width) - 1
+
+    def _wanted(self) -> str:
+        terms = []
+        if self.wanted.status:
+            terms.append("alike.status = %s")
+            self.values.append(NUMBER_OF[Status(self.wanted.status)])
+        if pair := self.wanted.pair:
+            terms.append("alike.dimension = %s AND (packed & %s) <> 0 AND (packed & %s) <> 0")
+            self.values += [pair.dimension, *self._masks(pair)]
+        return f" WHERE {' AND '.join(terms)}" if terms else ""
+
+    def _equal_labels(self) -> str:
+        longest = max(map(len, self.labels.values()), default=1)
+        counts = [f"((packed >> {self.width * place}) & {self.mask})" for place in range(longest)]
+        return " + ".join(f"{count} * {count}" for count in counts) or "0"
+
+    @property
+    def _once(self) -> str:
+        """PostgreSQL computes a column anew wherever it is used, unless it is told not to."""
+        return "MATERIALIZED " if connection.vendor == "postgresql" else ""
+
+
+def _places(values) -> str:
     return ", ".join(["%s"] * len(values))
 
 

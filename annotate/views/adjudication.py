@@ -40,6 +40,7 @@ def list_disagreements(request, slug, number):
     if round is not None:
         form = _filter(request, round)
         queue = DisagreementQueue(round, form.wanted)
+        queue.read_ahead(request.GET.get("page"), PER_PAGE)
         context |= {
             "filter": form,
             "wanted": form.wanted,
