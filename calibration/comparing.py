@@ -126,15 +126,13 @@ def comparison(*, before: Side, after: Side, family: int = 1) -> Figures:
         "rubric_version": str(before.round.rubric_version) if before.round else None,
     }
     said = {
-        side: of_runs(
-            said_by_people(
-                version=side.version, round=side.round, source=side.source, dimensions=tuple(LABELS)
-            ),
-            [side.run.pk],
+        round: said_by_people(
+            version=before.version, round=round, source=before.source, dimensions=tuple(LABELS)
         )
-        for side in (before, after)
+        for round in {before.round, after.round}
     }
-    old, new = (_Labels(said[side], said[side]["abstention"][0]) for side in (before, after))
+    sides = [of_runs(said[side.round], [side.run.pk]) for side in (before, after)]
+    old, new = (_Labels(side, side["abstention"][0]) for side in sides)
     return facts | _with_verdict(_differences(old, new, before.unit, family))
 
 

@@ -190,7 +190,7 @@ def _common_items(
         if n_a != n_b:
             raise ValueError(f"den_a and den_b must have the same length without items, got {n_a} and {n_b}")
         items_a = items_b = range(n_a)
-    codes, number = encode_clusters([*items_a, *items_b], n_a + n_b, "items_a and items_b")
+    codes, number = encode_clusters(_joined(items_a, items_b), n_a + n_b, "items_a and items_b")
     of_a, of_b = codes[:n_a], codes[n_a:]
     in_a, in_b = np.zeros(number, dtype=bool), np.zeros(number, dtype=bool)
     in_a[of_a] = True
@@ -207,6 +207,12 @@ def _common_items(
         per_item(columns["den_b"], of_b),
         {"only_a": int((in_a & ~in_b).sum()), "only_b": int((in_b & ~in_a).sum())},
     )
+
+
+def _joined(items_a: Any, items_b: Any) -> Any:
+    if all(isinstance(items, np.ndarray) and items.dtype.kind in "iu" for items in (items_a, items_b)):
+        return np.concatenate([items_a, items_b])
+    return [*items_a, *items_b]
 
 
 def _blocked(valid_a: float, failed_a: float, valid_b: float, failed_b: float) -> str | None:
