@@ -25,7 +25,7 @@ from django.utils.translation import gettext as _
 
 from annotate.models import Round
 from calibration import goldfile
-from calibration.gold_records import People, Records, system_facts, utc
+from calibration.gold_records import Records, records_of, system_facts, utc
 from calibration.goldcard import card_of
 from calibration.measures import Figures
 from calibration.models import CalibrationSplit, Judge
@@ -81,15 +81,11 @@ def export_gold(*, version: EvalSetVersion, round: Round, out: Path, choice: Cho
             _("Freeze {version} first: gold names what it was given for.").format(version=version)
         )
     out.mkdir(parents=True, exist_ok=True)
-    graded = dimensions_of(round)
-    names = dict.fromkeys((*LABELS, *graded))  # a fixed dimension that nobody graded is listed as such
-    tables = {name: table_of(version=version, round=round, dimension=name) for name in names}
-    people = People(round)
-    rows = Records(version, round, tables, graded, people, notes=choice.grader_notes)
+    rows = records_of(version=version, round=round, notes=choice.grader_notes)
     unresolved, languages = _write_records(rows, choice, out)
-    pseudonymous = {name: goldfile.renamed(table, people.by_name) for name, table in tables.items()}
-    manifest = _manifest(version, round, graded) | goldfile.figures_of(
-        pseudonymous, graded=graded, unit=version.primary_unit
+    pseudonymous = {name: goldfile.renamed(table, rows.people.by_name) for name, table in rows.tables.items()}
+    manifest = _manifest(version, round, rows.graded) | goldfile.figures_of(
+        pseudonymous, graded=rows.graded, unit=version.primary_unit
     )
     manifest |= {
         "unresolved": unresolved,

@@ -12,12 +12,15 @@ import numpy as np
 
 from annotate.asking import CITATION, CLAIM, PASSAGE
 from annotate.models import Adjudication, Annotation, Assignment, Flag, GoldLabel, Grader, Round
+from annotate.services.targets import Target
 from calibration import goldfile
 from calibration.design import design_in_force, part_of_item
 from calibration.measures import Figures
+from calibration.pairing import dimensions_of, table_of
 from calibration.sightings import FirstSeen, first_seen, had_seen
 from calibration.table import REASON_CODE, REASONS, Table
 from evalsets.hashing import canonical_json
+from evalsets.labels import LABELS
 from evalsets.models import Claim, EvalSetVersion, Passage, Response, SystemRun
 
 AT_ONCE = 200  # responses in memory at a time
@@ -119,6 +122,7 @@ class Records:
         notes: bool,
     ):
         self.version, self.round, self.tables, self.people = version, round, tables, people
+        self.graded = graded
         self.notes, self.split = notes, design_in_force(round)
         self.seen, self.rubric_version = first_seen(version.pk), str(round.rubric_version)
         self.facts = {name: _Facts(table, name in graded, people) for name, table in tables.items()}
@@ -137,16 +141,35 @@ class Records:
             for pk in chunk:
                 yield from self._of_response(pk, material, said)
 
+    def of(self, responses: list[int]) -> Iterator[tuple[Target, goldfile.Row]]:
+        """The records of some responses with all their texts, those of unresolved targets too."""
+        said = _Said(self.round, responses, self.people, self.seen, notes=self.notes)
+        material = _Material(responses)
+        for pk in responses:
+            shared = self._shared(material.responses[pk], material.passages[pk].values(), said)
+            for target, own in self._targets(pk, material, said):
+                yield target, shared | own
+
     def _of_response(self, pk: int, material: _Material, said: "_Said") -> Iterator[_Written]:
-        response, passages, claims = material.responses[pk], material.passages[pk], material.claims[pk]
-        shared = self._shared(response, passages.values(), said)
+        shared = self._shared(material.responses[pk], material.passages[pk].values(), said)
         texts = _texts_of(shared)
+        for _target, own in self._targets(pk, material, said):
+            yield self._row(shared | own), texts | _texts_of(own)
+
+    def _targets(self, pk: int, material: _Material, said: "_Said") -> Iterator[tuple[Target, goldfile.Row]]:
+        """Each target of a response with what its record has for itself."""
+        passages, claims = material.passages[pk], material.claims[pk]
         for dimension, facts in self.facts.items():
             kind = self.tables[dimension].targets.unit
             for key, fact in facts.of(pk):
                 about = _About(key, kind, claims, passages)
-                own = self._own(about, (dimension, key), fact, said)
-                yield self._row(shared | own), texts | _texts_of(own)
+                target = Target(
+                    dimension,
+                    pk,
+                    about.claim.pk if about.claim else None,
+                    about.passage.pk if about.passage else None,
+                )
+                yield target, self._own(about, (dimension, key), fact, said)
 
     def _shared(self, response: _ResponseRow, passages: Iterable[_PassageRow], said: "_Said") -> goldfile.Row:
         """What all records of a response have in common."""
@@ -197,6 +220,13 @@ class Records:
             return {name: row[name] for name in goldfile.UNRESOLVED_FIELDS}
         row["target_sha256"] = goldfile.target_hash(row, self.canonical)
         return {name: row[name] for name in goldfile.FIELDS}
+
+
+def records_of(*, version: EvalSetVersion, round: Round, notes: bool = False) -> Records:
+    graded = dimensions_of(round)
+    names = dict.fromkeys((*LABELS, *graded))  # a fixed dimension that nobody graded is listed as such
+    tables = {name: table_of(version=version, round=round, dimension=name) for name in names}
+    return Records(version, round, tables, graded, People(round), notes=notes)
 
 
 def _texts_of(row: goldfile.Row) -> dict[str, str]:

@@ -10,6 +10,7 @@ from calibration.views import (
     exchange,
     extractions,
     gold,
+    gold_reimport,
     judges,
     method,
     panels,
@@ -130,6 +131,8 @@ urlpatterns = [
     path(f"{WATCH}/marks/", watch.mark, name="watch_mark"),
     path(f"{WATCH}/marks/<int:mark>/remove/", watch.unmark, name="watch_unmark"),
     path(f"{WATCH}/series.<slug:kind>", watch.watch_chart, name="watch_chart"),
+    path(f"{VERSION}/gold/compare/", gold_reimport.compare_gold, name="compare_gold"),
+    path(f"{VERSION}/gold/take-over/", gold_reimport.take_over_gold, name="take_over_gold"),
     path(f"{VERSION}/gold/", gold.gold, name="gold"),
     path(f"{VERSION}/gold/download/", gold.gold_download, name="gold_download"),
 ]

@@ -25,9 +25,10 @@ class Adjudication(models.Model):
         SUBJECTIVE = "subjective_disagreement", _("a matter of judgement")
         SPLIT = "split", _("half supported: split")
         OTHER = "other", _("other")
+        REIMPORTED = "reimported", _("re-imported gold")
         REVOKED = "revoked", _("taken back")
 
-    GIVEN_BY_AN_ACTION = (Reason.SPLIT, Reason.REVOKED)  # nobody chooses these
+    GIVEN_BY_AN_ACTION = (Reason.SPLIT, Reason.REIMPORTED, Reason.REVOKED)  # nobody chooses these
 
     round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="adjudications")
     response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="adjudications")

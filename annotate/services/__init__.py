@@ -7,6 +7,7 @@ from annotate.services.adjudication import (
     open_for_adjudication,
     revoke,
     split_claim,
+    take_over_gold,
 )
 from annotate.services.audit import draw_audit, finish_audited, forget_audits, mark_claim
 from annotate.services.imported import record_imported_labels
@@ -79,6 +80,7 @@ __all__ = [
     "split_claim",
     "spread",
     "take_back",
+    "take_over_gold",
     "unflag",
     "write_rubric_version",
 ]

@@ -84,6 +84,40 @@ def adjudicate(
     return decision
 
 
+@transaction.atomic
+def take_over_gold(
+    *,
+    round: Round,
+    response: Response,
+    claim: Claim | None,
+    dimension: str,
+    label: str,
+    instead_of: str | None,
+    passage: Passage | None = None,
+    note: str = "",
+    person,
+    judge_seen: bool,
+) -> Adjudication:
+    """A label of an edited gold set as a decision: refused where `instead_of` is not what holds by now."""
+    target, asked_of = checked_target(round, response, claim, dimension, passage, may_be_part=True)
+    checked_label(asked_of, label)
+    lock_assignments(round, response)
+    check_ready(round, target, asked_of, claim)
+    _check_not_split(claim)
+    gold = GoldLabel.objects.filter(target.filter, round=round).first()
+    if (gold.label if gold else None) != instead_of:
+        raise Conflict(_("Other gold holds by now than the file was compared with."))
+    return _decide(
+        round,
+        target,
+        label=label,
+        reason=Adjudication.Reason.REIMPORTED,
+        note=note,
+        person=person,
+        judge_seen=judge_seen,
+    )
+
+
 def check_ready(round: Round, target: Target, asked_of: Dimension, claim: Claim | None) -> None:
     """Everybody has labelled it, or the whole claim that it is a part of."""
     if claim is not None and claim.parent_id and not asked_of.asked_when:

@@ -5,15 +5,22 @@ from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.response import Response
 
 from annotate.access import labels_of
+from annotate.api.behind import BehindTheDoor
 from calibration import gold_serializers as serializers
 from calibration import goldfile
 from calibration.api.figures import round_asked_for
+from calibration.api.files import given_file
+from calibration.gold_compare import compare_gold
 from calibration.gold_export import gold_file, gold_overview, zipped_gold
+from calibration.gold_given import gold_in_file
+from calibration.gold_reimport import changes_on, listed, take_over
 from calibration.scope import GoldForm
 from calibration.views.exchange import native_file
-from evalsets.api.base import ApiView, Scope
+from evalsets.api.base import ApiView, Scope, once_after
+from evalsets.api.bodies import FILE_PARSERS
 from evalsets.api.problems import Refusal
 from evalsets.api.schema import BYTES
+from evalsets.services import limits
 
 TAG = "gold"
 ZIP = "gold.zip"
@@ -82,6 +89,41 @@ class GoldFile(ApiView):
         if file.startswith("gold."):
             name = f"gold-{slug}-{number}-round-{round.number}{file.removeprefix('gold')}"
         return FileResponse(opened, as_attachment=True, filename=name, content_type=TYPES[file])
+
+
+class EditedGold(BehindTheDoor):
+    """What changed in an edited gold set. With `take_over` the changes become decisions of the log.
+
+    All or none of them: a change that cannot be taken over is told with its line.
+    """
+
+    tag, reads, writes = TAG, Scope.ROUNDS, Scope.ROUNDS
+    parser_classes = FILE_PARSERS
+    asks = {"POST": serializers.EditedGoldQuery}
+    takes = {"POST": serializers.EditedGold}
+    answers = {"POST": {200: serializers.ComparedGold, 201: serializers.ComparedGold}}
+
+    def read(self, request, slug, number):
+        version = labels_of(request.user, slug, number)
+        given = given_file(self, request, serializers.EditedGold)
+        with gold_in_file(given.pop("stream"), given.pop("filename"), limits()) as gold:
+            found = compare_gold(given=gold, version=version, round_number=given.pop("round", None))
+        return {"found": found, "given": given}
+
+    @once_after(read)
+    def post(self, request, slug, number, found, given):
+        told = listed(found) | {"taken": 0}
+        if not given.get("take_over"):
+            return Response(told)
+        made = take_over(
+            round=found.round,
+            changes=changes_on(found, given.get("lines")),
+            origin=found.origin,
+            note=given.get("note", ""),
+            judge_seen=given["judge_seen"],
+            person=request.user,
+        )
+        return Response(told | {"taken": len(made)}, status=201)
 
 
 class Export(ApiView):

@@ -83,5 +83,6 @@ urlpatterns = [
     path(f"{WATCH}marks/", watching.Marks.as_view(), name="marks"),
     path(f"{WATCH}marks/<int:mark>/", watching.Mark.as_view(), name="mark"),
     path(f"{VERSION}gold/", gold.Gold.as_view(), name="gold"),
+    path(f"{VERSION}gold/edited/", gold.EditedGold.as_view(), name="edited_gold"),
     path(f"{VERSION}gold/files/<str:file>", gold.GoldFile.as_view(), name="gold_file"),
 ]
