@@ -1,6 +1,7 @@
 """Cleaning of what a lead asks the planner."""
 
 import math
+import shlex
 
 from django import forms
 from django.db.models import Count
@@ -64,7 +65,8 @@ class PlanForm(PlainForm):
         initial = {
             name: field.initial for name, field in self.base_fields.items() if field.initial is not None
         }
-        super().__init__(initial | data.dict())
+        super().__init__(initial | dict(data.items()))
+        self.version = version
         names = [(name, name) for name in self.instruments]
         self.offer("judge", [("", str(_("people, or a judge without errors"))), *names])
 
@@ -75,6 +77,15 @@ class PlanForm(PlainForm):
         if data.get("judge_kappa", 0) > math.sqrt(data.get("human_kappa", 1)):
             self.add_error("judge_kappa", _("A judge cannot agree so well with graders who agree so little."))
         return data
+
+    @property
+    def command(self) -> str:
+        parts = ["plan", str(self.version)]
+        for name, value in self.cleaned_data.items():
+            if value not in ("", None):
+                said = f"{value:g}" if isinstance(value, float) else value
+                parts += [f"--{name.replace('_', '-')}", shlex.quote(said)]
+        return " ".join([*parts, "--json"])
 
     @property
     def question(self) -> Question:

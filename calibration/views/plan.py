@@ -23,6 +23,7 @@ def plan(request, slug, number):
     context |= {
         "plan": found,
         "question": form.question,
+        "command": form.command,
         "chart": figures.inline_svg(mdd_curve(found["curve"]), mdd_described(found["curve"])),
     }
     return render(request, "calibration/plan.html", context)

@@ -2,10 +2,14 @@
 
 import csv
 import io
+import json
+import shlex
 from dataclasses import replace
 
 import pytest
 from bs4 import BeautifulSoup
+from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.urls import reverse
 
 from calibration.plans import USUAL_SHARES, Question, plan_of
@@ -105,6 +109,47 @@ def test_what_makes_no_sense_is_refused(client, lead, version, wrong):
     client.force_login(lead)
     assert client.get(url("plan"), wrong).status_code == 422
     assert client.get(url("plan_csv"), wrong).status_code == 422
+
+
+@pytest.mark.django_db
+def test_the_command_that_the_page_names_says_the_same(client, lead, version):
+    client.force_login(lead)
+    page = client.get(url("plan"), {"base": 10, "difference": 2, "design_effect": 1, "hourly": 30})
+    command = page.context["command"]
+    assert command in page.content.decode()
+    told = json.loads(said(*shlex.split(command)))
+    assert told["needed"] == page.context["plan"]["needed"] == 3211
+    assert told["curve"] == page.context["plan"]["curve"]
+    assert told["gate"] == json.loads(json.dumps(page.context["plan"]["gate"]))
+
+
+@pytest.mark.django_db
+def test_the_command_tells_people_in_sentences(version):
+    text = said("plan", "roles@1", "--base", "10", "--difference", "2", "--design-effect", "1")
+    assert "3211 units per system show a drop of 2.0% from 10.0%" in text
+    assert "300 units: smallest drop 5.8%" in text
+    kappas = ["--human-kappa", "0.55", "--judge-kappa", "0.5"]
+    assert "not above the bar" in said("plan", "roles@1", *kappas)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        (["--base", "5", "--difference", "7"], "--difference 7: A rate cannot drop"),
+        (["--base", "x"], "--base x: "),
+        (["--judge", "nobody"], "--judge nobody: "),
+    ],
+)
+def test_the_command_names_what_makes_no_sense(version, wrong, named):
+    with pytest.raises(CommandError, match=named):
+        said("plan", "roles@1", *wrong)
+
+
+def said(*words):
+    out = io.StringIO()
+    call_command(*words, stdout=out)
+    return out.getvalue()
 
 
 @pytest.mark.django_db
