@@ -37,6 +37,8 @@ class Annotation(models.Model):
                 name="annotation_by_target",
             ),
             models.Index(fields=["round", "grader", "-updated_at", "-id"], name="annotation_latest"),
+            # A note stands beside few labels, and a round's page lists them all.
+            models.Index(fields=["round"], condition=~Q(note=""), name="annotation_noted"),
         ]
         constraints = [
             *one_per_target("annotation", "round", "dimension", "grader"),
