@@ -5,7 +5,7 @@ from django.db.models import Q
 class Migration(migrations.Migration):
     """The notes of a round are found without reading every label."""
 
-    dependencies = [("annotate", "0008_labels_by_target")]
+    dependencies = [("annotate", "0009_reimported_gold")]
 
     operations = [
         migrations.AddIndex(
