@@ -69,8 +69,9 @@ class Ended:
 
 
 def with_material(verdicts):
-    return verdicts.select_related("response__item", "claim__parent", "passage").prefetch_related(
-        "response__passages"
+    """The claims of a response share it: it is read, and made a row's object, once."""
+    return verdicts.select_related("claim__parent", "passage").prefetch_related(
+        "response__item", "response__passages"
     )
 
 

@@ -6,7 +6,7 @@ rows too, while the endpoint's own row is locked.
 """
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Count, Exists, F, Field, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, F, Model, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from calibration.judges.asking import Outcome
@@ -183,23 +183,31 @@ def wait_after(failed: Retryable, attempts: int) -> float:
 def keep_calls(*, run: JudgeRun, ended: Sequence[tuple[Claimed, Sequence[Exchange]]]) -> None:
     """What was sent and what came back, one row a request; also of an answer that came too late."""
     now = timezone.now()
-    Call.objects.bulk_create(
-        Call(
-            run=run,
-            verdict=claimed.verdict,
-            at=now,
-            failure=exchange.failure,
-            finish_reason=storable(exchange.finish_reason)[:50],
-            request=storable(exchange.request, RAW_REQUEST_CHARACTERS),
-            reply=storable(exchange.reply),
-            prompt_tokens=exchange.prompt_tokens,
-            completion_tokens=exchange.completion_tokens,
-            reasoning_tokens=exchange.reasoning_tokens,
-            milliseconds=exchange.milliseconds,
-        )
+    rows = [
+        {
+            "run": run.pk,
+            "verdict": claimed.verdict.pk,
+            "at": now,
+            "failure": exchange.failure,
+            "finish_reason": storable(exchange.finish_reason)[:50],
+            "request": storable(exchange.request, RAW_REQUEST_CHARACTERS),
+            "reply": storable(exchange.reply),
+            "prompt_tokens": exchange.prompt_tokens,
+            "completion_tokens": exchange.completion_tokens,
+            "reasoning_tokens": exchange.reasoning_tokens,
+            "milliseconds": exchange.milliseconds,
+        }
         for claimed, exchanges in ended
         for exchange in exchanges
-    )
+    ]
+    if not rows:
+        return
+    table, columns, prepared = _as_sql(Call, tuple(rows[0]))
+    holders = ", ".join(["%s"] * len(columns))
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({holders})", [prepared(row) for row in rows]
+        )
 
 
 WRITTEN = (
@@ -238,28 +246,42 @@ def let_go(changes: Sequence[tuple[Claimed, Mapping[str, Any]]]) -> set[int]:
         ours.add(pk)
         rows.append(_row(claimed.verdict, values, spent, now))
     if rows:
-        names = [connection.ops.quote_name(str(field.column)) for field in _written_fields()]
-        table = connection.ops.quote_name(Verdict._meta.db_table)
-        changed = ", ".join(f"{name} = %s" for name in names)
+        table, columns, prepared = _as_sql(Verdict, WRITTEN)
+        changed = ", ".join(f"{column} = %s" for column in columns)
         with connection.cursor() as cursor:
-            cursor.executemany(f"UPDATE {table} SET {changed} WHERE id = %s", rows)
+            cursor.executemany(
+                f"UPDATE {table} SET {changed} WHERE id = %s", [[*prepared(row), row["pk"]] for row in rows]
+            )
     return ours
 
 
-def _written_fields() -> list[Field]:
-    return [Verdict._meta.get_field(name) for name in WRITTEN]  # type: ignore[misc]
-
-
-def _row(verdict: Verdict, values: Mapping[str, Any], spent: Sequence[int | None], now: datetime) -> list:
+def _row(
+    verdict: Verdict, values: Mapping[str, Any], spent: Sequence[int | None], now: datetime
+) -> dict[str, Any]:
     """A retried failure cost tokens too: they stay, and what the next answer cost is added."""
-    for name, value in {**values, "claim_token": None, "lease_until": None, "updated_at": now}.items():
+    changes = {
+        **values,
+        "prompt_tokens": _sum([spent[0], values.get("prompt_tokens")]),
+        "completion_tokens": _sum([spent[1], values.get("completion_tokens")]),
+        "claim_token": None,
+        "lease_until": None,
+        "updated_at": now,
+    }
+    for name, value in changes.items():
         setattr(verdict, name, value)
-    verdict.prompt_tokens = _sum([spent[0], values.get("prompt_tokens")])
-    verdict.completion_tokens = _sum([spent[1], values.get("completion_tokens")])
-    fields = _written_fields()
-    return [field.get_db_prep_save(getattr(verdict, field.name), connection) for field in fields] + [
-        verdict.pk
-    ]
+    return {"pk": verdict.pk, **{name: getattr(verdict, name) for name in WRITTEN}}
+
+
+def _as_sql(model: type[Model], names: Sequence[str]) -> tuple[str, list[str], Callable[..., list]]:
+    """A table and columns as they stand in a statement, and what makes the values of a row fit for it."""
+    quoted, fields = connection.ops.quote_name, [model._meta.get_field(name) for name in names]
+    fit = [(field.name, field.get_db_prep_save) for field in fields]  # type: ignore[union-attr]
+    columns = [quoted(str(field.column)) for field in fields]  # type: ignore[union-attr]
+    return (
+        quoted(model._meta.db_table),
+        columns,
+        lambda row: [made(row[name], connection) for name, made in fit],
+    )
 
 
 def give_back_expired() -> int:

@@ -52,7 +52,8 @@ from calibration.targets import questions_about, what_follows
 
 log = logging.getLogger(__name__)
 
-CANDIDATES = 32  # verdicts that a worker looks at before it asks the database again
+CANDIDATES_A_CALL = 4  # verdicts that a turn looks at, for each call at a time, before it looks again
+PARTS_A_TURN = 4  # so many times as many candidates does each of several turns choose from
 CALLS_OF_A_TURN = 32  # calls at the same time in one turn; a judge with more of them gets more turns
 TURN_SECONDS = 20  # how long a worker stays with one run before the next run has its turn
 PATIENCE_SECONDS = 1.0  # how long a turn waits for a free place
@@ -121,8 +122,8 @@ class Turn:
         active = time.monotonic()
         while True:
             room = self._room() if self._may_go_on() else 0
-            if room:
-                self._look_for_candidates(room)
+            if room > len(self.candidates):
+                self._look_for_candidates()
             came = bool(self.ended)
             claimed = self._record_and_claim(room if self.candidates else 0)
             self._ask(claimed)
@@ -130,6 +131,7 @@ class Turn:
                 active = time.monotonic()
                 continue
             if self.in_flight:
+                self._look_ahead()
                 wait(self.in_flight, timeout=LOOK_AGAIN_SECONDS, return_when=FIRST_COMPLETED)
             self._collect()
             if claimed or self.in_flight or self.ended:
@@ -166,21 +168,28 @@ class Turn:
 
     # What is asked next
 
-    def _look_for_candidates(self, room: int) -> None:
-        if len(self.candidates) >= room:
+    def _look_ahead(self) -> None:
+        """While calls are under way: a place that becomes free should not wait for its prompt."""
+        if self.is_dry or len(self.candidates) >= self.calls or not self._may_go_on():
             return
+        try:
+            self._look_for_candidates()
+        except (OperationalError, InterfaceError):
+            connection.close()  # what is under way comes first, and waits for the database if it has to
+
+    def _look_for_candidates(self) -> None:
         known = [candidate.verdict.pk for candidate in self.candidates]
-        found = due(self.run).exclude(pk__in=known).order_by("pk")
-        start = self._where_to_look()
-        rows = with_material(found)[start : start + max(CANDIDATES, room)]
-        verdicts = list(rows) or (list(with_material(found)[: max(CANDIDATES, room)]) if start else [])
+        found = with_material(due(self.run).exclude(pk__in=known).order_by("pk"))
+        many = CANDIDATES_A_CALL * self.calls
+        start = many * self._part_to_look_at()
+        verdicts = list(found[start : start + many]) or (list(found[:many]) if start else [])
         self.candidates.extend(candidates_of(self.run, verdicts, self.setup))
         self.is_dry = not self.candidates
 
-    def _where_to_look(self) -> int:
+    def _part_to_look_at(self) -> int:
         """Several turns should seldom want the same rows."""
         turns = -(-concurrency_of(self.run) // self.calls)
-        return CANDIDATES * random.randrange(turns) if turns > 1 else 0
+        return random.randrange(PARTS_A_TURN * turns) if turns > 1 else 0
 
     # What came back, and the next claim, in one transaction
 

@@ -3,7 +3,7 @@
 Run with ``./run bench judge`` or ``python -m tests.bench.bench_judge --targets 10000``. A scripted endpoint
 answers every call after 200 ms; with 64 calls at the same time the ideal is 320 a second. Then the same with
 5 % rate limits, 2 % silence and 1 % garbage: what the database counted is compared with what the endpoint
-did.
+did. What the bare library reaches in one process with as many threads is printed first.
 It exits 1 when a goal is missed.
 """
 
@@ -77,6 +77,21 @@ def backends(kind: str, folder: Path) -> Iterator[dict[str, str]]:
             "DATABASE_URL": servers.postgres_url(servers.postgres()),
             "CELERY_BROKER_URL": servers.redis_url(servers.redis_server(), 0),
         }
+
+
+def told_of_bare_calls(options: argparse.Namespace) -> None:
+    calls, ideal = min(options.targets, 2_000), options.concurrency / (options.milliseconds / 1000)
+    with (
+        tempfile.TemporaryDirectory(prefix="touchstone-bench-") as name,
+        scripted_endpoint(Path(name), options.milliseconds, ("0", "0", "0")) as address,
+    ):
+        command = [sys.executable, "-m", "tests.bench.bare_calls"]
+        command += [address, str(calls), str(options.concurrency)]
+        made = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
+    rate = calls / made["seconds"]
+    print(f"The bare library in {options.concurrency} threads: {calls:,} calls")
+    print(f"    {rate:.0f} a second: {rate / ideal:.3f} of the ideal {ideal:.0f}", end="; ")
+    print(f"{1000 * made['cpu'] / calls:.1f} ms of CPU a call", flush=True)
 
 
 def measure(kind: str, options: argparse.Namespace) -> bool:
@@ -192,11 +207,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--targets", type=int, default=1_000)
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--milliseconds", type=int, default=200)
-    parser.add_argument("--workers", type=int, default=1, help="worker processes")
+    parser.add_argument(
+        "--workers", type=int, default=min(2, os.cpu_count() or 1), help="worker processes, as ./run has them"
+    )
     parser.add_argument("--one", choices=list(GOALS), help="measure only this, in this process")
     options = parser.parse_args(arguments)
     if options.one:
         return measure_here(options.one, options)
+    told_of_bare_calls(options)
     reached = []
     for kind, words in (("embedded", "SQLite and the embedded broker"), ("servers", "PostgreSQL and Redis")):
         print(words, flush=True)
