@@ -159,7 +159,8 @@ def _by_judge(before: Side, after: Side, family: int) -> Figures:
             refused.append(f"{dimension}: {error['sentence']}")
             continue
         errors[dimension] = error
-        youden[dimension] = found.report.payload["agreement"]["judge_vs_gold"]["youden"]["value"]
+        of_first_calls = found.report.payload["agreement"]["judge_vs_gold"]["youden"]["value"]
+        youden[dimension] = error.get("youden", of_first_calls)
         for run in (before.run, after.run):
             said[run.pk][dimension] = said_by_judge(judge_run=judge_run, dimension=dimension, runs=[run])
         columns = [of_run[dimension][1] for of_run in said.values()]
@@ -196,30 +197,34 @@ def _closed_for(found: Standing, runs: Iterable[SystemRun]) -> Figures | None:
 
 
 def _errors(judge_run: JudgeRun, round: Round, dimension: str, runs: Iterable[SystemRun]) -> Figures:
-    """Whether the judge errs alike on both systems, by the gold of each."""
+    """Whether the judge errs alike on both systems, by the gold of each.
+
+    Of a judge that was asked repeatedly as the rates count its labels, and so is Youden's J.
+    """
     table = table_of(
         version=judge_run.version, round=round, dimension=dimension, judge_run=judge_run
     ).leaves()
     assert table.judge is not None
-    gold, targets = table.blind_gold(), table.targets
-    scores = []
-    for run in runs:
-        mask = targets.run == run.pk
-        scores.append(
-            stats.judge_vs_gold(
-                gold.select(mask).codes,
-                table.judge.select(mask).codes,
-                labels=targets.labels,
-                clusters=targets.item[mask],
-                positive=stats.BAD_LABELS if dimension == "grounding" else {"REFUSED"},
-                unit=targets.unit,
-            )
+    gold, judge, targets = table.blind_gold().codes, table.judge, table.targets
+
+    def shares(mask: Mask) -> tuple[stats.Number, stats.Number]:
+        return stats.sensitivity_and_specificity(
+            gold[mask],
+            judge.runs[mask],
+            labels=targets.labels,
+            clusters=targets.item[mask],
+            positive=stats.BAD_LABELS if dimension == "grounding" else {"REFUSED"},
+            unit=targets.unit,
         )
-    first, second = scores
-    test = stats.equal_error_test(
-        first.sensitivity, first.specificity, second.sensitivity, second.specificity
-    )
-    return test.as_dict() | {"sentence": test.explain()}
+
+    first, second = (shares(targets.run == run.pk) for run in runs)
+    test = stats.equal_error_test(*first, *second)
+    found = test.as_dict() | {"sentence": test.explain()}
+    if judge.repeats is None:
+        return found
+    sensitivity, specificity = (share.value for share in shares(np.ones(len(table), dtype=bool)))
+    defined = sensitivity is not None and specificity is not None
+    return found | {"youden": sensitivity + specificity - 1 if defined else None}
 
 
 @dataclass(frozen=True)

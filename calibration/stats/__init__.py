@@ -48,7 +48,7 @@ _HOMES = {
     ),
     "intervals": ("clustered_rate", "intraclass_correlation", "kish_design_effect", "wilson"),
     "inversion": ("MulticlassCorrection", "invert_confusion"),
-    "judging": ("JudgeVsGold", "LabelScores", "judge_vs_gold"),
+    "judging": ("JudgeVsGold", "LabelScores", "judge_vs_gold", "sensitivity_and_specificity"),
     "labels": (
         "ABSTENTION_LABELS",
         "BAD_LABELS",

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from .agreement import KappaResult, Pairs, Table, kappa_of_pairs, pair_up
-from .arrays import check_level
-from .intervals import share_number
+from .arrays import check_level, encode_clusters, encode_labels
+from .intervals import share_number, share_of_runs
 from .labels import BAD_LABELS
 from .per_label import overlap_share
+from .repeated import UnitMeans, encode_runs
 from .results import Number, undefined_number
 
 
@@ -238,6 +239,79 @@ def _conditional(
         unit=unit,
         definition=definition,
         undefined="single_class_gold" if collapsed.n else "empty_overlap",
+    )
+
+
+def sensitivity_and_specificity(
+    gold: Any,
+    judge: Any,
+    *,
+    labels: Any,
+    clusters: Any = None,
+    positive: Iterable[Hashable] = BAD_LABELS,
+    level: float = 0.95,
+    unit: str = "claim",
+) -> tuple[Number, Number]:
+    r"""Sensitivity and specificity of a judge that was asked several times: each target by its mean.
+
+    .. math:: Se = \frac{1}{n_+} \sum_{t: G_t^+} \frac{1}{k_t} \sum_r J_{tr}^+, \quad
+              Sp = \frac{1}{n_-} \sum_{t: G_t^-} \frac{1}{k_t} \sum_r J_{tr}^-
+
+    over the :math:`k_t` calls about a target that gave a label, as rates count them. With one call each
+    these are the two of `judge_vs_gold`.
+
+    Parameters
+    ----------
+    gold : sequence, shape (n,)
+        Gold labels; targets without one are left out.
+    judge : sequence, shape (n,) or (n, runs)
+        The judge's labels of the same targets, run by run; None or -1 where it has no valid verdict.
+    labels : sequence
+        The label set.
+    clusters : sequence, shape (n,), optional
+        Item of each target.
+    positive : iterable of labels
+        What sensitivity is about: bad claims, or REFUSED responses.
+    level : float
+        Confidence level.
+    unit : str
+        What a target is.
+
+    Returns
+    -------
+    sensitivity, specificity : Number
+        In [0, 1]. Numerators need not be whole; denominators are targets. Undefined (``single_class_gold``)
+        where gold lacks the class, or no call about it gave a label.
+
+    References
+    ----------
+    Youden, W. J. (1950). Index for rating diagnostic tests. Cancer 3, 32-35.
+    """
+    names = tuple(labels)
+    truth = encode_labels(gold, names, "gold")
+    said = encode_runs(judge, names, "judge")
+    if len(truth) != len(said):
+        raise ValueError(f"gold and judge must have one entry a target, got {len(truth)} and {len(said)}")
+    codes, n_clusters = encode_clusters(clusters, len(truth))
+    wanted = [position for position, label in enumerate(names) if label in frozenset(positive)]
+    is_bad, called_bad = np.isin(truth, wanted), np.isin(said, wanted)
+
+    def share(chosen: Any, hit: Any, label: str, definition: str) -> Number:
+        known = (said >= 0) & chosen[:, None]
+        return share_of_runs(
+            UnitMeans.over(hit, known, known),
+            codes,
+            n_clusters,
+            label=label,
+            definition=definition,
+            level=level,
+            unit=unit,
+            undefined="single_class_gold",
+        )
+
+    return (
+        share((truth >= 0) & is_bad, called_bad, "Sensitivity", "judge-vs-gold-sensitivity"),
+        share((truth >= 0) & ~is_bad, ~called_bad, "Specificity", "judge-vs-gold-specificity"),
     )
 
 

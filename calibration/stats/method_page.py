@@ -29,7 +29,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("What two labels cost", "label_pairs", ("label_pair_costs",)),
     ("Grader bias", "bias", ("marginal_homogeneity",)),
     ("Use of labels", "usage", ("label_use",)),
-    ("The judge against gold", "judging", ("judge_vs_gold",)),
+    ("The judge against gold", "judging", ("judge_vs_gold", "sensitivity_and_specificity")),
     ("The judge in place of a grader", "replacement", ("alt_test",)),
     ("Intervals", "intervals", ("wilson", "clustered_rate", "intraclass_correlation", "kish_design_effect")),
     ("Resampling", "resampling", ("jackknife", "cluster_bootstrap")),

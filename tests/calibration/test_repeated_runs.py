@@ -10,11 +10,12 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.urls import reverse
 
-from calibration.comparing import Side, comparison
+from calibration.comparing import Side, _errors, comparison
 from calibration.gold_export import export_gold
 from calibration.models import CalibrationReport, CalibrationSplit, Verdict
 from calibration.recompute import recompute
 from calibration.reports import build_report, judge_rates, standing
+from calibration.stats.proportions import two_proportion_test
 from calibration.summaries import build_summary
 from evalsets.models import EvalSet, Membership
 from tests.api import Api
@@ -173,12 +174,31 @@ def test_the_report_and_the_page_of_the_run_say_which_figure_uses_what(client, p
     assert "use the first call of each target; the rates, once shown, use the mean of all" in text_of(page)
 
 
-def test_a_comparison_takes_the_means_of_both_sides(client, person, repeated):
-    labelled, _run, _report = repeated
-    before, after = (
+def sides_of(labelled):
+    return (
         Side(run=run, source="judge:judge-a", unit="claim", round=labelled.round) for run in labelled.runs
     )
+
+
+def test_a_comparison_is_refused_where_only_later_calls_err_otherwise_on_one_side(client, person, repeated):
+    """Specificity by the means: (80 - 12 * 2/3) / 80 = 0.9 before and 1 after. First calls never err."""
+    labelled, run, _report = repeated
+    before, after = sides_of(labelled)
+    assert not comparison(before=before, after=after).get("rates")
+    errors = _errors(run, labelled.round, "grounding", (before.run, after.run))
+    assert errors["equal"] is False
+    assert errors["specificity_p"] == pytest.approx(two_proportion_test(72, 80, 80, 80))
+    assert errors["sensitivity_p"] == 1.0
+    assert errors["youden"] == pytest.approx(152 / 160)
+
+
+def test_a_comparison_takes_the_means_of_both_sides(client, person, repeated, monkeypatch):
+    errors = {"equal": True, "sentence": "", "youden": 0.8}
+    monkeypatch.setattr("calibration.comparing._errors", lambda *_of: errors)
+    labelled, _run, _report = repeated
+    before, after = sides_of(labelled)
     found = comparison(before=before, after=after)
+    assert found["youden"] == {"grounding": 0.8}
     rate = found["rates"][0]
     assert rate["before"]["value"] == pytest.approx(BEFORE)
     assert rate["after"]["value"] == pytest.approx(AFTER)

@@ -21,6 +21,7 @@ from calibration.stats import (
     run_control,
     run_variance,
     self_consistency,
+    sensitivity_and_specificity,
     sentinel_drift,
     step_test,
     stratified_rate,
@@ -177,6 +178,40 @@ def test_equal_errors_of_the_judge():
         equal_error_test(one.sensitivity, one.specificity, worse.sensitivity, worse.specificity).equal
         is False
     )
+
+
+def test_sensitivity_and_specificity_of_one_call_are_those_of_the_confusion():
+    gold, judge = words(K1, GROUNDING)
+    known = judge_vs_gold(gold, judge, labels=GROUNDING)
+    assert sensitivity_and_specificity(gold, judge, labels=GROUNDING) == (
+        known.sensitivity,
+        known.specificity,
+    )
+
+
+def test_sensitivity_and_specificity_of_several_calls_are_means_by_target():
+    """By hand: bad targets are called bad in 1 of 2, 2 of 2 and 1 of 1 calls; the good ones in 0 and 1 of 2."""
+    gold = ["contradicted", "unsupported", "unsupported", "supported", "unverifiable", None]
+    judge = np.array(
+        [
+            ["contradicted", "supported"],
+            ["unsupported", "contradicted"],
+            [None, "unsupported"],
+            ["supported", "unverifiable"],
+            ["unsupported", "supported"],
+            ["unsupported", "unsupported"],
+        ],
+        dtype=object,
+    )
+    sensitivity, specificity = sensitivity_and_specificity(gold, judge, labels=GROUNDING)
+    assert (sensitivity.numerator, sensitivity.denominator, sensitivity.value) == (2.5, 3, 2.5 / 3)
+    assert (specificity.numerator, specificity.denominator, specificity.value) == (1.5, 2, 0.75)
+
+
+def test_without_a_class_of_gold_neither_is_a_number():
+    good, bad = ["supported"] * 3, ["unsupported"] * 3
+    assert sensitivity_and_specificity(good, good, labels=GROUNDING)[0].undefined == "single_class_gold"
+    assert sensitivity_and_specificity(bad, good, labels=GROUNDING)[1].undefined == "single_class_gold"
 
 
 def test_stratified_rate():
