@@ -66,6 +66,7 @@ def started(manage, broker, *arguments):
 
 
 def test_kill_9_of_the_worker_in_mid_run(version, server, broker, manage, start_worker):
+    server.delay = 0.3  # the run outlasts a test that has to wait for its processor
     worker = start_worker(concurrency=AT_ONCE, broker_url=broker, JUDGE_LEASE_SECONDS="2")
     run = started(manage, broker, "--judge", "fake")
     wait_until(lambda: run.verdicts.filter(state__in=FINISHED).count() >= 8)

@@ -190,7 +190,7 @@ def test_sensitivity_and_specificity_of_one_call_are_those_of_the_confusion():
 
 
 def test_sensitivity_and_specificity_of_several_calls_are_means_by_target():
-    """By hand: bad targets are called bad in 1 of 2, 2 of 2 and 1 of 1 calls; the good ones in 0 and 1 of 2."""
+    """By hand: bad ones are called bad in 1 of 2, 2 of 2 and 1 of 1 calls, good ones in 0 and 1 of 2."""
     gold = ["contradicted", "unsupported", "unsupported", "supported", "unverifiable", None]
     judge = np.array(
         [
