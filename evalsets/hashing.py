@@ -28,18 +28,19 @@ def canonical_json(value: object) -> str:
         Equal for values that are equal as JSON. ``1``, ``1.0`` and ``1e0`` are one number: a database may
         give back any of them.
     """
-    return json.dumps(
-        _plain_numbers(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
-    )
+    return _encode(_plain_numbers(value))
+
+
+_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def _plain_numbers(value: object) -> object:
     if type(value) is str or value is None:
         return value
     if isinstance(value, dict):
-        return {key: _plain_numbers(part) for key, part in value.items()}
+        return {key: part if type(part) is str else _plain_numbers(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain_numbers(part) for part in value]
+        return [part if type(part) is str else _plain_numbers(part) for part in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     if value == int(value) and abs(value) < _EXACT:

@@ -9,6 +9,7 @@ ROWS_AT_ONCE = 500
 CHARACTERS_AT_ONCE = 4_000_000
 IN_MEMORY = 1024 * 1024
 _LENGTH = 8  # bytes
+_PLAIN = 2  # looks for no object that it has written before: four times as fast
 
 
 class Spool:
@@ -32,7 +33,7 @@ class Spool:
 
     def _write(self) -> None:
         if self._batch:
-            written = marshal.dumps(self._batch)
+            written = marshal.dumps(self._batch, _PLAIN)
             self._file.seek(0, SEEK_END)
             self._file.write(len(written).to_bytes(_LENGTH))
             self._file.write(written)

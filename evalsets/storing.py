@@ -89,12 +89,21 @@ class Checked:
                 item_row,
                 _response_row(response),
                 self.systems.setdefault(response.system.key, (len(self.systems), response.system))[0],
-                [(p.passage_id, p.title, p.document, p.text, _json(p.extra)) for p in response.passages],
                 [
-                    (c.claim_id, c.text, _json_of_texts(tuple(c.source_ids)), c.decision, _json(c.extra))
+                    (p.passage_id, p.title, p.document, p.text, _json(p.extra) if p.extra else "{}")
+                    for p in response.passages
+                ],
+                [
+                    (
+                        c.claim_id,
+                        c.text,
+                        _json_of_texts(tuple(c.source_ids)),
+                        c.decision,
+                        _json(c.extra) if c.extra else "{}",
+                    )
                     for c in response.claims
                 ],
-                list(_labels(response)),
+                _labels(response),
             )
         self.rows.append(row, record.size)
 
@@ -149,10 +158,12 @@ def _response_row(response: ResponseRecord) -> tuple:
     )
 
 
-def _labels(response: ResponseRecord) -> Iterator[tuple]:
-    yield from _said(response, None, "abstention")
+def _labels(response: ResponseRecord) -> list[tuple]:
+    labels = list(_said(response, None, "abstention"))
     for index, claim in enumerate(response.claims):
-        yield from _said(claim, index, "grounding")
+        if claim.human_labels or claim.judge_labels:
+            labels += _said(claim, index, "grounding")
+    return labels
 
 
 def _said(target: ResponseRecord | ClaimRecord, index: int | None, dimension: str) -> Iterator[tuple]:

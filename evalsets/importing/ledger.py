@@ -6,6 +6,7 @@ Nothing here keeps a text: between lines only ids, digests and line numbers are 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, cast
 
 from evalsets.hashing import canonical_json
@@ -13,6 +14,7 @@ from evalsets.importing.findings import Findings, shown
 from evalsets.importing.jsonl import Row
 from evalsets.importing.records import (
     ITEM_FIELDS,
+    ClaimRecord,
     LineRecord,
     ResponseRecord,
 )
@@ -27,22 +29,25 @@ def digest_of(item: Any) -> bytes:
 
     It holds within this process only.
     """
-    return _PACKED.pack(*[_digest(getattr(item, name)) for name in _DIGESTED])
+    return _PACKED.pack(*[hash(value) if type(value) is str else _digest(value) for value in _digested(item)])
+
+
+_digested = attrgetter(*_DIGESTED)
 
 
 def _digest(value: Any) -> int:
     # Python hashes texts with a secret of the process. What stands for another value begins with NUL, which
     # no text of an item does, so the two never meet.
-    if type(value) is str:
-        return hash(value)
     if value is None:
         return _OF_NULL
+    if value is True or value is False:
+        return _OF_TRUTH[value]
     if type(value) is dict and all(type(part) is str for part in value.values()):
         return hash(("\0", *sorted(value.items())))
     return hash(f"\0{canonical_json(value)}")
 
 
-_OF_NULL = hash("\0null")
+_OF_NULL, _OF_TRUTH = hash("\0null"), (hash("\0false"), hash("\0true"))
 
 
 def _differing(left: bytes, right: bytes, names: Iterable[str]) -> list[str]:
@@ -181,9 +186,10 @@ class Ledger:
             )
 
     def _names_of(self, line: int, response: ResponseRecord) -> None:
+        said: list[ResponseRecord | ClaimRecord] = [response, *response.claims]
         for kind, maps in (
-            ("grader", [response.human_labels, *(claim.human_labels for claim in response.claims)]),
-            ("judge", [response.judge_labels, *(claim.judge_labels for claim in response.claims)]),
+            ("grader", [target.human_labels for target in said if target.human_labels]),
+            ("judge", [target.judge_labels for target in said if target.judge_labels]),
         ):
             known = self._known[kind]
             for labels in maps:

@@ -40,6 +40,7 @@ _Grounding = dict[str, Literal[GROUNDING] | None]  # type: ignore[valid-type]
 _Abstention = dict[str, Literal[ABSTENTION] | None]  # type: ignore[valid-type]
 _STATED = frozenset(ITEM_FIELDS)
 _KEPT_OF_CLAIM = ("original", "meta")
+_OF_ANY_CLAIM = frozenset(("id", "text", "source_ids", "decision"))
 _DEEPEST = 32  # of what is kept whole
 _EXACT = 2**53
 _SYSTEMS_KEPT = 1000
@@ -158,26 +159,12 @@ class PlainLines:
             + len(fields.get("response_judge_labels") or ())
             + _keys_within(kept.values())
         )
-        claim_records = []
         served = {passage["id"] for passage in passages}
+        claim_records = []
         for claim in claims:
-            labels, verdicts = claim.get("human_labels"), claim.get("judge_labels")
-            cited = claim.get("source_ids") or []
-            extra = {key: claim[key] for key in _KEPT_OF_CLAIM if key in claim}
-            read += len(claim) + len(labels or ()) + len(verdicts or ()) + _keys_within(extra.values())
-            if not (served.issuperset(cited) and _is_id(claim["id"])) or is_blank(claim["text"]):
-                raise _NotPlain
-            claim_records.append(
-                ClaimRecord(
-                    claim["id"],
-                    claim["text"],
-                    cited,
-                    claim.get("decision"),
-                    extra,
-                    _said(labels),
-                    _said(verdicts),
-                )
-            )
+            record, keys = _claim(claim, served)
+            claim_records.append(record)
+            read += keys
         # A key that is not known, or that stands twice, was left behind by the decoder.
         if read + _keys_in(raw_system) != _keys_in(line.content):
             raise _NotPlain
@@ -215,6 +202,20 @@ class PlainLines:
             raise _NotPlain
         number = _number(run)
         return found if number == 1 else SystemRecord(found.given, found.fingerprint, number)
+
+
+def _claim(claim: Any, served: set[str]) -> tuple[ClaimRecord, int]:
+    """The record, and how many keys were read."""
+    name, text, cited = claim["id"], claim["text"], claim.get("source_ids") or []
+    if not (served.issuperset(cited) and _is_id(name)) or is_blank(text):
+        raise _NotPlain
+    keys, decision = len(claim), claim.get("decision")
+    if _OF_ANY_CLAIM.issuperset(claim):
+        return ClaimRecord(name, text, cited, decision), keys
+    labels, verdicts = claim.get("human_labels"), claim.get("judge_labels")
+    extra = {key: claim[key] for key in _KEPT_OF_CLAIM if key in claim}
+    keys += len(labels or ()) + len(verdicts or ()) + _keys_within(extra.values())
+    return ClaimRecord(name, text, cited, decision, extra, _said(labels), _said(verdicts)), keys
 
 
 def _plain_system(raw: bytes) -> SystemRecord | None:

@@ -153,13 +153,11 @@ def put(cursor, vendor: str, table: str, columns: list[str], rows: list[tuple]) 
 
 
 def export_double_graded(bars: Bars, turns: int) -> None:
-    from pathlib import Path
-
     from annotate.models import Round
-    from calibration import exchange, gold_export
+    from calibration import exchange
     from calibration.native_file import Export
 
-    memory = {}
+    memory, rounds = {}, {}
     for responses in (EXPORTED // 10, EXPORTED):
         with file_of(responses, labels=True) as file:
             name = f"Graded {responses}"
@@ -178,6 +176,7 @@ def export_double_graded(bars: Bars, turns: int) -> None:
             f"with {labels:g} labels each",
         )
         round = Round.objects.select_related("version__evalset").get(version__evalset__slug=told["evalset"])
+        rounds[responses] = round
         seconds, bare = [], []
         for _turn in range(turns):
             export = Export(round.version, with_labels=True)
@@ -192,11 +191,29 @@ def export_double_graded(bars: Bars, turns: int) -> None:
             f"at most {EXPORT_SECONDS:g} s; {share:.2f} of the bare reading",
             median(seconds) <= EXPORT_SECONDS,
         )
-    small, large = memory[EXPORTED // 10], memory[EXPORTED]
+    say_memory(bars, memory)
+    gold_of(bars, rounds)
+
+
+def gold_of(bars: Bars, rounds: dict) -> None:
+    """The files of a gold set, and all of them read again: every figure recomputed from them alone."""
+    from pathlib import Path
+
+    from calibration.gold_export import export_gold
+
+    memory = {}
+    for responses, round in rounds.items():
+        with tempfile.TemporaryDirectory() as folder:
+            took, _manifest = timed(export_gold, version=round.version, round=round, out=Path(folder))
+            size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 2**20
+        memory[responses] = peak_megabytes()
+        bars.say(f"gold of {responses:,} responses", f"{took:.1f} s", f"{size:,.0f} MB of files, recomputed")
+    say_memory(bars, memory)
+
+
+def say_memory(bars: Bars, memory: dict[int, float]) -> None:
+    small, large = memory.values()
     bars.say("memory at most", f"{large:,.0f} MB", f"{small:,.0f} MB for a tenth", large <= FLAT * small)
-    with tempfile.TemporaryDirectory() as folder:
-        took, _manifest = timed(gold_export.export_gold, version=round.version, round=round, out=Path(folder))
-    bars.say(f"gold of {EXPORTED:,} responses, every figure recomputed", f"{took:.1f} s")
 
 
 def read_bare(round) -> None:
