@@ -294,6 +294,7 @@ class ReassignForm(PlainForm):
 
     def __init__(self, *args, round, **kwargs):
         super().__init__(*args, **kwargs)
+        self.round = round
         self.fields["grader"].queryset = Grader.objects.filter(
             assignments__round=round, assignments__state="pending"
         ).distinct()
@@ -304,6 +305,17 @@ class ReassignForm(PlainForm):
         if not self.errors and not data["grader"] and not data["to"]:
             raise forms.ValidationError(_("Name who hands over, who takes over, or both."))
         return data
+
+    def hand_over(self) -> tuple[int, int]:
+        """How many moved, and how many whoever was named has left; Refused where nothing can."""
+        grader, to, at_most = (self.cleaned_data[name] for name in ("grader", "to", "at_most"))
+        if to is None:
+            return services.spread(round=self.round, grader=grader, at_most=at_most)
+        evalset = self.round.version.evalset
+        taker = services.ensure_grader(evalset=evalset, name=to.get_username(), person=to)
+        if grader is None:
+            return services.share_with(round=self.round, to=taker, at_most=at_most)
+        return services.reassign_unfinished(round=self.round, grader=grader, to=taker, at_most=at_most)
 
 
 class DrawAuditForm(PlainForm):

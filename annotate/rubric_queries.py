@@ -4,11 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Prefetch, QuerySet
 from django.utils.translation import gettext as _
 
+from annotate.access import labels_of, unfinished_rounds
 from annotate.disagreements import target_in_address
 from annotate.models import (
     Annotation,
@@ -62,6 +63,20 @@ def open_tasks(evalset: EvalSet) -> list[ShownTask]:
 
 def dismissed_tasks(evalset: EvalSet) -> list[ShownTask]:
     return _shown(_tasks_of(evalset).filter(settled_in=None, dismissed_at__isnull=False))
+
+
+def to_do_of(person, version: EvalSetVersion) -> dict[str, Any]:
+    """Notes for the rubric tell what was said of a claim: nothing for somebody who still grades."""
+    versions = version.evalset.versions.all()
+    if any(unfinished_rounds(person, v).exists() for v in versions):
+        return {"still_grading": True, "tasks": [], "dismissed": []}
+    tasks, dismissed = open_tasks(version.evalset), dismissed_tasks(version.evalset)
+    told = {
+        shown.task.adjudication.round.version.number for shown in tasks + dismissed if shown.task.adjudication
+    }
+    for number in told:
+        labels_of(person, version.evalset.slug, number)
+    return {"still_grading": False, "tasks": tasks, "dismissed": dismissed}
 
 
 def _tasks_of(evalset: EvalSet) -> QuerySet[RubricTask]:

@@ -5,9 +5,10 @@ from rest_framework import serializers
 
 from annotate.disagreements import Status
 from annotate.forms import MAX_TEXT, SecondLookForm
-from annotate.models import Adjudication, Annotation, Assignment, Round
+from annotate.models import Adjudication, Annotation, Assignment, ClaimSplit, Round
 from annotate.rubric_queries import WarmUpResult
 from evalsets.fields import Choice, Flag, Number, Text, Whole
+from evalsets.labels import LABELS
 
 LARGEST = 2**31 - 1
 REASONS = [pair for pair in Adjudication.Reason.choices if pair[0] not in Adjudication.GIVEN_BY_AN_ACTION]
@@ -101,6 +102,19 @@ class NewSecondLook(serializers.Serializer):
         child=Text(max_length=150), min_length=1, help_text="User names of who looks again."
     )
     seed = whole(min_value=0, help_text="Without one: a new one.")
+
+
+class Reassigning(serializers.Serializer):
+    """Who is not named is everybody else in the round, evenly; at least one is."""
+
+    grader = Text(required=False, max_length=200, help_text="Whose unfinished responses.")
+    to = Text(required=False, max_length=150, help_text="User name of who takes over.")
+    at_most = whole(help_text="Without it: all of them, or an even share.")
+
+
+class Reassigned(serializers.Serializer):
+    moved = serializers.IntegerField()
+    left = serializers.IntegerField(help_text="With whoever was named.")
 
 
 class WarmUpGrader(serializers.Serializer):
@@ -217,6 +231,56 @@ class Deciding(serializers.Serializer):
     note = Text(required=False, allow_blank=True, default="", max_length=MAX_TEXT)
     for_rubric = Flag(required=False, default=False, help_text="The rubric should say this.")
     seen = Text(max_length=200, help_text="As the case told it: the decision is about what was seen.")
+
+
+class SplitRow(serializers.ModelSerializer):
+    """A proposal to judge a claim part by part."""
+
+    id = serializers.IntegerField(source="pk")
+    target = serializers.CharField(source="claim_id", help_text="Of grounding.")
+    response_id = serializers.CharField(source="claim.response.response_id")
+    claim_id = serializers.CharField(source="claim.claim_id")
+    claim = serializers.CharField(source="claim.text")
+    parts = serializers.ListField(child=serializers.CharField(allow_blank=True))
+    decided_by = serializers.CharField(allow_null=True)
+
+    class Meta:
+        model = ClaimSplit
+        fields = [
+            "id",
+            "target",
+            "response_id",
+            "claim_id",
+            "claim",
+            "parts",
+            "state",
+            "created_at",
+            "decided_at",
+            "decided_by",
+        ]
+        read_only_fields = fields
+
+
+class SplitQuery(serializers.Serializer):
+    state = Choice(ClaimSplit.State.choices, required=False)
+
+
+class SplitPart(serializers.Serializer):
+    text = Text(max_length=MAX_TEXT)
+    label = Choice([(label, label) for label in LABELS["grounding"]])
+
+
+class AcceptingSplit(serializers.Serializer):
+    parts = SplitPart(many=True, help_text="At least two, each with a text of its own.")
+    note = Text(required=False, allow_blank=True, default="", max_length=MAX_TEXT)
+
+
+class AcceptedSplit(serializers.Serializer):
+    decisions = DecisionRow(many=True, help_text="One for each part.")
+
+
+class Revoking(serializers.Serializer):
+    note = Text(required=False, allow_blank=True, default="", max_length=MAX_TEXT)
 
 
 class SaidRow(serializers.Serializer):

@@ -20,6 +20,7 @@ import annotate.services
 import calibration.services
 import evalsets.services
 from annotate.access import ClosedWhileGrading
+from calibration.cases import NoDoubt
 from calibration.design import BadDesign
 from calibration.gold_export import NotExportable
 from calibration.reports import NotReportable
@@ -38,6 +39,7 @@ REFUSED = (
     NotExportable,
     NotReportable,
     NotSummable,
+    NoDoubt,
     BadDesign,
     BadThresholds,
     WatchRefused,

@@ -283,6 +283,7 @@ class ApiToken(AbstractAuthToken):
         GOLD = "gold", _("gold: download gold labels")
         ROUNDS = "rounds", _("rounds: move rounds on, see disagreements and decide them")
         GRADE = "grade", _("grade: the person's own work as a grader")
+        MEMBERS = "members", _("members: who is lead or grader of an eval set")
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="auth_token_set"

@@ -39,6 +39,24 @@ class NewEvalSet(serializers.Serializer):
     description = Text(required=False, allow_blank=True, default="", max_length=10_000)
 
 
+class MemberRow(serializers.ModelSerializer):
+    """One role of one person; who is lead and grader has two."""
+
+    id = serializers.IntegerField(source="pk")
+    username = serializers.CharField(source="person.username")
+    is_active = serializers.BooleanField(source="person.is_active")
+
+    class Meta:
+        model = Membership
+        fields = ["id", "username", "role", "is_active", "created_at"]
+        read_only_fields = fields
+
+
+class NewMember(serializers.Serializer):
+    username = Text(max_length=150, help_text="Of an account that is there.")
+    role = Choice(Membership.Role.choices)
+
+
 class VersionRow(serializers.ModelSerializer):
     evalset = serializers.CharField(source="evalset.slug")
     version = serializers.IntegerField(source="number")

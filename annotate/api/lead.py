@@ -11,8 +11,8 @@ from annotate.api.behind import BehindTheDoor
 from annotate.cases import Case
 from annotate.decisions import DecisionLog
 from annotate.disagreements import DisagreementQueue, Wanted
-from annotate.forms import OpenRoundForm, SecondLookForm, graders_among_members
-from annotate.models import Adjudication, Grader, Round
+from annotate.forms import OpenRoundForm, ReassignForm, SecondLookForm, graders_among_members
+from annotate.models import Adjudication, ClaimSplit, Grader, Round
 from annotate.progress import left_out_of, progress_of_round, progress_per_grader
 from annotate.rubric_queries import warm_up_result
 from evalsets.access import version_of
@@ -142,6 +142,28 @@ def _named(round, given) -> dict:
     }
 
 
+class Reassign(BehindTheDoor):
+    """Hand unfinished responses to others. What their grader said so far stays as history only."""
+
+    tag, writes = TAG, Scope.ROUNDS
+    takes = {"POST": serializers.Reassigning}
+    answers = {"POST": serializers.Reassigned}
+
+    @once
+    def post(self, request, slug, number, round_number):
+        round = round_in(labels_of(request.user, slug, number), round_number)
+        given = self.body(request, serializers.Reassigning)
+        known = dict(graders_among_members(round.version.evalset).values_list("username", "pk"))
+        graders = dict(Grader.objects.filter(evalset=round.version.evalset).values_list("name", "pk"))
+        named = {"grader": graders.get(given.get("grader"), given.get("grader"))}
+        named["to"] = known.get(given.get("to"), given.get("to"))
+        form = ReassignForm(named | {"at_most": given.get("at_most")}, round=round)
+        if not form.is_valid():
+            raise Refusal.of_form(form)
+        moved, left = form.hand_over()
+        return Response({"moved": moved, "left": left})
+
+
 # Disagreements
 
 
@@ -221,6 +243,71 @@ class Decisions(ListView):
 
     def rows(self):
         return DecisionLog(labels_of(self.request.user, self.kwargs["slug"], self.kwargs["number"]))
+
+
+class Splits(ListView):
+    """Proposals to judge a claim part by part."""
+
+    tag, reads, row = TAG, Scope.ROUNDS, serializers.SplitRow
+    asks = {"GET": serializers.SplitQuery}
+
+    def rows(self):
+        place = self.kwargs
+        round = round_in(labels_of(self.request.user, place["slug"], place["number"]), place["round_number"])
+        return round.splits.filter(**self.asked).select_related("claim__response", "decided_by")
+
+
+class OfSplit(BehindTheDoor):
+    tag, writes = TAG, Scope.ROUNDS
+
+    def found(self, slug, number, round_number, split) -> ClaimSplit:
+        version = labels_of(self.request.user, slug, number)
+        splits = ClaimSplit.objects.select_related("claim__response", "round__rubric_version", "decided_by")
+        return get_object_or_404(splits, pk=split, round__version=version, round__number=round_number)
+
+
+class AcceptSplit(OfSplit):
+    """The parts count in the place of the claim, each with a decision of its own."""
+
+    takes = {"POST": serializers.AcceptingSplit}
+    answers = {"POST": {201: serializers.AcceptedSplit}}
+
+    @once
+    def post(self, request, **place):
+        split = self.found(**place)
+        given = self.body(request, serializers.AcceptingSplit)
+        parts = [(part["text"], part["label"]) for part in given["parts"]]
+        made = services.accept_split(split=split, parts=parts, note=given["note"], person=request.user)
+        return Response(serializers.AcceptedSplit({"decisions": made}).data, status=201)
+
+
+class DeclineSplit(OfSplit):
+    """The claim stays whole."""
+
+    answers = {"POST": serializers.SplitRow}
+
+    @once
+    def post(self, request, **place):
+        declined = services.decline_split(split=self.found(**place), person=request.user)
+        return Response(serializers.SplitRow(declined).data)
+
+
+class Revoke(BehindTheDoor):
+    """Take a decision of the log back by a further entry: what held before holds again."""
+
+    tag, writes = TAG, Scope.ROUNDS
+    takes = {"POST": serializers.Revoking}
+    answers = {"POST": {201: serializers.DecisionRow}}
+
+    @once
+    def post(self, request, slug, number, entry):
+        log = DecisionLog(labels_of(request.user, slug, number))
+        given = self.body(request, serializers.Revoking)
+        if not 1 <= entry <= len(log):
+            raise Http404
+        [logged] = log[entry - 1 : entry]
+        made = services.revoke(adjudication=logged.entry, person=request.user, **given)
+        return Response(serializers.DecisionRow(made).data, status=201)
 
 
 def _form_of(version, given, person) -> OpenRoundForm:

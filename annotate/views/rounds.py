@@ -186,7 +186,7 @@ def reassign(request, slug, number, round_number):
     if not form.is_valid():
         return _round_page(request, version, round, form, status=400)
     try:
-        moved, left = _hand_over(round, **form.cleaned_data)
+        moved, left = form.hand_over()
     except services.Refused as refused:
         form.add_error(None, str(refused))
         return _round_page(request, version, round, form, status=400)
@@ -196,12 +196,3 @@ def reassign(request, slug, number, round_number):
         request, _("%(said)s; %(name)s has %(left)s left.") % {"said": said, "left": left, "name": whom}
     )
     return redirect("annotate:round", slug, number, round_number)
-
-
-def _hand_over(round, grader, to, at_most) -> tuple[int, int]:
-    if to is None:
-        return services.spread(round=round, grader=grader, at_most=at_most)
-    taker = services.ensure_grader(evalset=round.version.evalset, name=to.get_username(), person=to)
-    if grader is None:
-        return services.share_with(round=round, to=taker, at_most=at_most)
-    return services.reassign_unfinished(round=round, grader=grader, to=taker, at_most=at_most)

@@ -8,13 +8,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotate import services
-from annotate.access import labels_of, unfinished_rounds
+from annotate.access import labels_of
 from annotate.material import content_of
 from annotate.models import RubricTask, RubricVersion
 from annotate.presets import BUNDLES
 from annotate.rubric_diff import changes
 from annotate.rubric_forms import RubricEditor
-from annotate.rubric_queries import dismissed_tasks, examples_of, open_tasks, own_versions
+from annotate.rubric_queries import examples_of, own_versions, to_do_of
 from annotate.rubric_words import BUNDLE_NAMES, PARTS
 from evalsets.access import version_of
 from evalsets.models import EvalSetVersion
@@ -25,7 +25,7 @@ def rubric(request, slug, number):
     version = version_of(request.user, slug, number)
     services.rubric_v1(evalset=version.evalset)
     context = {"version": version, "rubrics": own_versions(version.evalset)}
-    return render(request, "annotate/rubric.html", context | _to_do(request.user, version))
+    return render(request, "annotate/rubric.html", context | to_do_of(request.user, version))
 
 
 @require_safe
@@ -56,7 +56,7 @@ def rubric_changes(request, slug, number, earlier, later):
 def new_rubric(request, slug, number):
     version = version_of(request.user, slug, number)
     base = _base(version, request.GET.get("from", ""), request.user)
-    to_do = _to_do(request.user, version)
+    to_do = to_do_of(request.user, version)
     if request.method == "POST":
         editor = RubricEditor.received(request.POST)
     else:
@@ -101,20 +101,6 @@ def _base(version: EvalSetVersion, given: str, person) -> RubricVersion:
     if not (given.isdecimal() and len(given) < 9):
         raise Http404
     return _own(version, int(given))
-
-
-def _to_do(person, version: EvalSetVersion) -> dict:
-    """Notes for the rubric tell what was said of a claim: nothing for somebody who still grades."""
-    versions = version.evalset.versions.all()
-    if any(unfinished_rounds(person, v).exists() for v in versions):
-        return {"still_grading": True, "tasks": [], "dismissed": []}
-    tasks, dismissed = open_tasks(version.evalset), dismissed_tasks(version.evalset)
-    told = {
-        shown.task.adjudication.round.version.number for shown in tasks + dismissed if shown.task.adjudication
-    }
-    for number in told:
-        labels_of(person, version.evalset.slug, number)
-    return {"still_grading": False, "tasks": tasks, "dismissed": dismissed}
 
 
 def _prefilled(request, version: EvalSetVersion, base: RubricVersion) -> RubricEditor:

@@ -6,8 +6,10 @@ from django.urls import reverse
 from rest_framework.response import Response
 
 from annotate.access import labels_of
-from calibration import serializers
+from annotate.api.behind import BehindTheDoor
+from calibration import prompt_serializers, serializers
 from calibration.api.judging import judge_run_of
+from calibration.cases import CellForm, Differences, DoubtForm, doubt_gold
 from calibration.checking import check_judge
 from calibration.facts import (
     agreement_facts,
@@ -21,8 +23,10 @@ from calibration.models import Judge
 from calibration.pairing import chosen_round, dimensions_of
 from calibration.rates import grader_names
 from calibration.reports import build_report
+from calibration.sightings import note_sighting
 from evalsets.api.base import ApiView, ListView, Scope, once
 from evalsets.api.paging import NumberedPages
+from evalsets.api.problems import Refusal
 from evalsets.labels import LABELS
 
 TAG = "figures"
@@ -131,6 +135,42 @@ class Report(ApiView):
     def get(self, request, slug, number, run, report):
         judge_run = judge_run_of(request.user, slug, number, run)
         return Response(_whole(_report_of(judge_run, report)))
+
+
+class ReportCases(ListView):
+    """The targets on which the judge and gold differ. Who has read them decides no gold for it any more."""
+
+    tag, reads, row = TAG, Scope.JUDGE, prompt_serializers.CaseRow
+    pagination_class = NumberedPages
+    asks = {"GET": prompt_serializers.CaseQuery}
+
+    def rows(self):
+        place = self.kwargs
+        judge_run = judge_run_of(self.request.user, place["slug"], place["number"], place["run"])
+        report = _report_of(judge_run, place["report"])
+        form = CellForm(self.asked, labels=report.payload["agreement"]["confusion"]["labels"])
+        if not form.is_valid():
+            raise Refusal.of_form(form)
+        note_sighting(run=judge_run, person=self.request.user)
+        return Differences(report, **form.cleaned_data)
+
+
+class DoubtGold(BehindTheDoor):
+    """Log that gold seems wrong in the light of a verdict. It changes nothing; what is decided then does."""
+
+    tag, writes = TAG, Scope.JUDGE
+    takes = {"POST": prompt_serializers.NewDoubt}
+    answers = {"POST": {201: prompt_serializers.DoubtRow}}
+
+    @once
+    def post(self, request, slug, number, run, report):
+        judge_run = judge_run_of(request.user, slug, number, run)
+        form = DoubtForm(self.body(request, prompt_serializers.NewDoubt))
+        if not form.is_valid():
+            raise Refusal.of_form(form)
+        found = _report_of(judge_run, report)
+        made = doubt_gold(report=found, person=request.user, **form.cleaned_data)
+        return Response(prompt_serializers.DoubtRow(made).data, status=201)
 
 
 class Check(ApiView):

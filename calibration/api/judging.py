@@ -6,10 +6,10 @@ from rest_framework.response import Response
 
 from annotate.access import labels_of
 from annotate.api.behind import BehindTheDoor
-from calibration import serializers
+from calibration import prompt_serializers, serializers
 from calibration.baselines import start_baselines
 from calibration.facts import dry_run_facts, judge_run_facts
-from calibration.forms import JudgeForm
+from calibration.forms import JudgeForm, PricesForm
 from calibration.models import Judge, JudgeRun
 from calibration.queries import counted_runs_of
 from calibration.services import (
@@ -18,6 +18,7 @@ from calibration.services import (
     judge_named,
     resume_run,
     runs_numbered,
+    set_prices,
     start_run,
     stop_run,
 )
@@ -83,6 +84,27 @@ class Baselines(BehindTheDoor):
         started, refused = start_baselines(version=version, person=request.user)
         runs = [{"judge": run.judge.name, "run": run.number} for run in started]
         return Response({"started": runs, "refused": refused}, status=201)
+
+
+class JudgePrices(BehindTheDoor):
+    """What a judge's tokens cost, for runs that are started from now on."""
+
+    tag, writes = TAG, Scope.JUDGE
+    takes = {"POST": prompt_serializers.Prices}
+    answers = {"POST": serializers.JudgeRow}
+
+    @once
+    def post(self, request, slug, number):
+        version = labels_of(request.user, slug, number)
+        given = self.body(request, prompt_serializers.Prices)
+        own = Judge.objects.filter(evalset=version.evalset, kind=Judge.Kind.OPENAI)
+        judge = get_object_or_404(own, name=given.pop("judge"))
+        form = PricesForm(given)
+        if not form.is_valid():
+            raise Refusal.of_form(form)
+        set_prices(judge=judge, prices=form.prices)
+        judge.refresh_from_db()
+        return Response(serializers.JudgeRow(judge).data)
 
 
 def judge_run_of(person, slug, number, run) -> JudgeRun:

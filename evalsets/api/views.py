@@ -5,6 +5,7 @@ from dataclasses import asdict
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from rest_framework.response import Response
 
 from evalsets import queries, serializers, services
@@ -12,6 +13,7 @@ from evalsets.access import LEAD, evalset_of, version_of
 from evalsets.api.base import ApiView, ListView, Scope, once
 from evalsets.api.paging import NumberedPages
 from evalsets.api.problems import Refusal
+from evalsets.forms import MemberForm
 
 TAG = "eval sets"
 
@@ -48,6 +50,51 @@ class EvalSet(ApiView):
         found = evalset_of(request.user, slug, LEAD)
         found.roles = queries.roles_in(found, request.user)
         return Response(serializers.EvalSetWhole(found).data)
+
+
+class Members(ListView):
+    """Who is lead and who is grader. POST gives somebody a role; who has it keeps it."""
+
+    tag, writes, row = TAG, Scope.MEMBERS, serializers.MemberRow
+    takes = {"POST": serializers.NewMember}
+    answers = {"POST": {201: serializers.MemberRow}}
+
+    def rows(self):
+        return evalset_of(self.request.user, self.kwargs["slug"], LEAD).memberships.select_related("person")
+
+    @once
+    def post(self, request, slug):
+        found = evalset_of(request.user, slug, LEAD)
+        form = MemberForm(self.body(request, serializers.NewMember))
+        if not form.is_valid():
+            raise Refusal.of_form(form)
+        person, role = form.cleaned_data["username"], form.cleaned_data["role"]
+        made = services.add_member(evalset=found, person=person, role=role)
+        return Response(serializers.MemberRow(made).data, status=201)
+
+
+class Member(ApiView):
+    """DELETE takes the role away. What the person has said stays."""
+
+    tag, writes = TAG, Scope.MEMBERS
+    answers = {"GET": serializers.MemberRow, "DELETE": {204: None}}
+
+    def _found(self, request, slug, member):
+        evalset = evalset_of(request.user, slug, LEAD)
+        return get_object_or_404(evalset.memberships.select_related("person"), pk=member)
+
+    def get(self, request, slug, member):
+        return Response(serializers.MemberRow(self._found(request, slug, member)).data)
+
+    @once
+    def delete(self, request, slug, member):
+        membership = self._found(request, slug, member)
+        try:
+            services.remove_member(membership=membership)
+        except services.LastLead as error:
+            words = _("An eval set needs a lead: make somebody else lead first.")
+            raise Refusal(409, "last-lead", words) from error
+        return Response(status=204)
 
 
 class Versions(ListView):

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 
 from annotate import rubric_text, services
-from annotate.models import Assignment
+from annotate.models import Assignment, ClaimSplit
 from calibration.alerts import raise_alert
 from calibration.extraction_runs import start_extraction
 from calibration.models import Judge, JudgeRun
@@ -114,3 +114,12 @@ def extract_from_a_draft(world: World) -> JudgeRun:
     draft.responses.create(version=world.version, item=item, position=900, response_id="draft", text="Noon.")
     judge = Judge.objects.create(evalset=world.evalset, name="llm", kind="openai", model="m")
     return start_extraction(judge=judge, version=world.version, system_runs=[draft], person=world.lead)
+
+
+def leave_to_decide(world: World) -> None:
+    """A proposed split, a note for the rubric and a sample of the claim audit: one of each."""
+    round, lead = world.labelled.round, world.lead
+    claim = round.annotations.filter(claim__isnull=False).order_by("pk").first().claim
+    ClaimSplit.objects.create(round=round, claim=claim, parts=["one", "other"])
+    services.note_for_rubric(rubric=round.rubric_version.rubric, text="Say it.", person=lead)
+    services.draw_audit(version=world.version, runs=world.labelled.runs, size=3, seed=7, person=lead)

@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from evalsets.api.bodies import FILE_PARSERS
 from evalsets.models import ApiToken
 from evalsets.tokens import make_token
-from tests.calibration.api_world import furnish, make_world
+from tests.calibration.api_world import furnish, leave_to_decide, make_world
 
 pytestmark = pytest.mark.once
 
@@ -29,6 +29,7 @@ def world(db):
     """A set with something at every address."""
     world = make_world()
     furnish(world)
+    leave_to_decide(world)
     return world
 
 
@@ -53,6 +54,14 @@ def places(world) -> dict:
         "watch": "production",
         "day": "2026-03-01",
         "mark": world.version.watches.get().marks.get().pk,
+        "member": world.evalset.memberships.get(person=world.grader).pk,
+        "split": round.splits.get().pk,
+        "entry": 1,
+        "prompt": 1,
+        "rubric_number": 1,
+        "task": round.rubric_version.rubric.tasks.get().pk,
+        "sample_number": 1,
+        "position": 1,
     }
 
 
