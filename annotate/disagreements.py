@@ -283,10 +283,6 @@ class DisagreementQueue:
 TARGET = "dimension, response_id, claim, passage"
 SHOWN = f"{TARGET}, status, packed, proposed, noted, flagged, rushed"
 IS_TARGET = "{0}.dimension = %s AND {0}.response_id = %s AND {0}.claim = %s AND {0}.passage = %s"
-SAME = (
-    "{0}.dimension = {1}.dimension AND {0}.response_id = {1}.response_id AND {0}.claim = {1}.claim "
-    "AND {0}.passage = {1}.passage"
-)
 ALIKE = "{0}.dimension = {1}.dimension AND {0}.status = {1}.status AND {0}.packed = {1}.packed"
 STANDS = "pair.dimension = alike.dimension AND (packed & one) <> 0 AND (packed & other) <> 0"
 NO_PAIR = "SELECT 0, '', 0, 0 WHERE 1 = 0)"
@@ -338,12 +334,12 @@ class _Sql:
 
     def _tables(self) -> Iterator[str]:
         yield self._apart()
-        yield self._counted()
-        yield self._assigned()
         yield self._decided()
         yield self._proposed()
+        yield self._found()
+        yield self._counted()
+        yield self._assigned()
         yield self._flagged()
-        yield self._others()
         if conditional := [q for q in as_questions(self.dimensions) if q.after]:
             yield self._led(conditional)
             yield self._settled(conditional)
@@ -360,27 +356,27 @@ class _Sql:
             "HAVING MIN(a.label) <> MAX(a.label))"
         )
 
-    def _counted(self) -> str:
-        """Of two graders both labels are known; those of more are looked up."""
-        both = f"{self._unit('o.dimension', 'o.low')} + {self._unit('o.dimension', 'o.high')}"
-        more = self._over_labels(self._packed, "o")
+    def _found(self) -> str:
+        """Where graders differ, and what was decided or is to be split though they say the same."""
         return (
-            f"counted AS {self._once}(SELECT {TARGET}, n, CASE WHEN n = 2 THEN {both} ELSE {more} END "
-            "AS packed FROM apart o)"
+            f"found AS (SELECT {TARGET}, MAX(n) AS n, MAX(low) AS low, MAX(high) AS high, "
+            "MAX(decided) AS decided, MAX(proposed) AS proposed FROM "
+            f"(SELECT {TARGET}, n, low, high, 0 AS decided, 0 AS proposed FROM apart UNION ALL "
+            f"SELECT {TARGET}, 0, NULL, NULL, 1, 0 FROM decided UNION ALL "
+            "SELECT 'grounding', c.response_id, p.claim, 0, 0, NULL, NULL, 0, 1 "
+            f"FROM proposed p JOIN evalsets_claim c ON c.id = p.claim) AS each GROUP BY {TARGET})"
         )
 
-    def _others(self) -> str:
-        """Decided, or with a split proposed, though the graders say the same."""
-        counted, packed = self._over_labels(lambda: "COUNT(*)", "o"), self._over_labels(self._packed, "o")
-        narrowed = self._narrowed("o")
-        of_claim = "apart.dimension = 'grounding' AND apart.claim = p.claim"
+    def _counted(self) -> str:
+        """Where two graders differ both labels are known; the others are looked up."""
+        n = self._over_labels(lambda: "COUNT(*)", "o")
+        both = f"{self._unit('o.dimension', 'o.low')} + {self._unit('o.dimension', 'o.high')}"
+        packed = self._over_labels(self._packed, "o")
         return (
-            f"others AS {self._once}(SELECT o.*, {counted} AS n, {packed} AS packed FROM "
-            f"(SELECT d.* FROM decided d LEFT JOIN apart ON {SAME.format('apart', 'd')} "
-            "WHERE apart.claim IS NULL UNION "
-            "SELECT 'grounding', c.response_id, p.claim, 0 FROM proposed p JOIN evalsets_claim c "
-            f"ON c.id = p.claim LEFT JOIN apart ON {of_claim} WHERE apart.claim IS NULL"
-            f") AS o WHERE 1 = 1{narrowed})"
+            f"counted AS {self._once}(SELECT {TARGET}, decided, proposed, "
+            f"CASE WHEN n > 0 THEN n ELSE {n} END AS n, "
+            f"CASE WHEN n = 2 THEN {both} ELSE {packed} END AS packed "
+            f"FROM found o WHERE n > 0 OR (1 = 1{self._narrowed('o')}))"
         )
 
     def _packed(self) -> str:
@@ -455,7 +451,7 @@ class _Sql:
         """A decision about a part of a split claim is one about the claim."""
         self.values.append(self.round.pk)
         return (
-            "decided AS (SELECT DISTINCT d.dimension, d.response_id, "
+            "decided AS (SELECT d.dimension, d.response_id, "
             "COALESCE(c.parent_id, d.claim_id, 0) AS claim, COALESCE(d.passage_id, 0) AS passage "
             "FROM annotate_adjudication d LEFT JOIN (SELECT id, parent_id FROM evalsets_claim "
             "WHERE parent_id IS NOT NULL) c ON c.id = d.claim_id "
@@ -520,17 +516,12 @@ class _Sql:
                 f"({conditional} AND (settled.leads IS NULL OR s.n < COALESCE(led.n, 0)))"
             )
             where = f" AND (settled.leads IS NULL OR settled.leads = 1 OR NOT {conditional})"
-            self.values += [*names, *names]
-        self.values += ["grounding", *(names if has_conditions else [])]
+            self.values += [*names, *names, *names]
         return (
             f"listed AS {self._once}(SELECT s.dimension, s.response_id, s.claim, s.passage, s.n, s.packed, "
-            "CASE WHEN p.claim IS NULL THEN 0 ELSE 1 END AS proposed, "
-            "CASE WHEN f.claim IS NULL THEN 0 ELSE 1 END AS flagged, "
-            f"CASE WHEN {missing} THEN 1 WHEN d.claim IS NOT NULL AND p.claim IS NULL THEN 2 "
-            "ELSE 0 END AS status FROM (SELECT * FROM counted UNION ALL SELECT * FROM others) s "
-            f"LEFT JOIN decided d ON {SAME.format('d', 's')} "
-            "LEFT JOIN proposed p ON p.claim = s.claim AND s.dimension = %s "
-            "LEFT JOIN assigned b ON b.response_id = s.response_id "
+            "s.proposed, CASE WHEN f.claim IS NULL THEN 0 ELSE 1 END AS flagged, "
+            f"CASE WHEN {missing} THEN 1 WHEN s.decided = 1 AND s.proposed = 0 THEN 2 ELSE 0 END AS status "
+            "FROM counted s LEFT JOIN assigned b ON b.response_id = s.response_id "
             "LEFT JOIN flagged f ON f.response_id = s.response_id AND f.claim = s.claim "
             f"{joins}WHERE s.n > 0{where})"
         )
