@@ -4,6 +4,7 @@ A driver makes a tuple of Python numbers of every row, which takes longer than t
 PostgreSQL sends the same columns as one text each, which NumPy reads at once.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -12,10 +13,10 @@ from typing import Any
 import numpy as np
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
-from django.db.models import BigIntegerField, Case, Expression, QuerySet, Value, When
+from django.db.models import BigIntegerField, Case, Expression, F, JSONField, QuerySet, Value, When
 from django.db.models.functions import Cast
 
-from calibration.table import MISSING, Ints
+from calibration.table import Ints
 
 _NOTHING = np.zeros(0, dtype=np.int64)
 
@@ -39,6 +40,30 @@ def code_of(field: str, words: Sequence[str]) -> Small:
     """The position of a word in a list, its length for another word."""
     known = [When(**{field: word}, then=Value(place)) for place, word in enumerate(words)]
     return Small(Case(*known, default=Value(len(words))), len(words) + 1)
+
+
+def json_columns(rows: QuerySet, *fields: str) -> list[list]:
+    """These fields of the rows, texts, numbers or JSON, each column read as one JSON document."""
+    connection = connections[rows.db]
+    named = {f"column_{place}": F(field) for place, field in enumerate(fields)}
+    query = rows.annotate(**named).values_list(*named).query
+    columns = []
+    for place, name in enumerate(named):
+        column = f"c{place}"
+        if connection.vendor == "postgresql":
+            columns.append(f"json_agg({column})::text")
+        elif isinstance(query.annotations[name].output_field, JSONField):
+            columns.append(f"json_group_array(json({column}))")
+        else:
+            columns.append(f"json_group_array({column})")
+    try:
+        sql, params = query.get_compiler(connection=connection).as_sql()
+    except EmptyResultSet:
+        return [[] for _ in fields]
+    names = ", ".join(f"c{place}" for place in range(len(fields)))
+    with connection.cursor() as cursor:
+        cursor.execute(f"WITH found ({names}) AS ({sql}) SELECT {', '.join(columns)} FROM found", params)
+        return [json.loads(document or "[]") for document in cursor.fetchone()]
 
 
 def _gathered(connection, rows: QuerySet, fields: Sequence[str | Expression | Small]) -> list[Ints]:
@@ -104,13 +129,3 @@ def _sql(connection, rows: QuerySet, expressions: Sequence[Expression]) -> tuple
         return query.get_compiler(connection=connection).as_sql()
     except EmptyResultSet:
         return None
-
-
-def row_of(known: Ints, wanted: Ints) -> Ints:
-    """Where each wanted number stands among the known ones, which differ; -1 where it is not among them."""
-    if not len(known):
-        return np.full(len(wanted), MISSING, dtype=np.int64)
-    order = np.argsort(known, kind="stable")
-    place = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
-    row = order[place]
-    return np.where(known[row] == wanted, row, MISSING)

@@ -25,7 +25,7 @@ from annotate.models import (
     Round,
     SecondLookTarget,
 )
-from calibration.columns import Small, code_of, int_columns, row_of
+from calibration.columns import Small, code_of, int_columns
 from calibration.contents import IS_DECISION, Contents, contents_of, facts_of
 from calibration.models import JudgeRun, Verdict
 from calibration.sightings import FirstSeen, first_seen, had_seen
@@ -41,6 +41,7 @@ from calibration.table import (
     gold_column,
     grader_column,
     nobody,
+    row_of,
 )
 from evalsets.labels import LABELS
 from evalsets.models import Claim, EvalSetVersion, Passage, SystemRun

@@ -3,17 +3,23 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import numpy as np
+from django.db.models import Q
 
 from annotate.models import Round
 from calibration import stats
+from calibration.columns import json_columns
 from calibration.extraction import runs_graded
-from calibration.measures import Figures, verdict_words
+from calibration.measures import Figures
 from calibration.optional import CORRECT
-from calibration.pairing import dimensions_of, run_names
+from calibration.pairing import dimensions_of, targets_of
 from calibration.rates import Scope, optional_rates, said_by_people, sources_of
-from evalsets.labels import GROUNDING, LABELS
+from calibration.stats.retrieval import RetrievalScores, retrieval_scores
+from calibration.table import MISSING, Ints, Mask, Table, Targets, row_of
+from evalsets.labels import ABSTENTION, GROUNDING, LABELS
 from evalsets.models import EvalSetVersion, Item, Passage, Response, SystemRun
 
 DEPTH = 5
@@ -23,93 +29,97 @@ SERVED_WELL = ("generator strayed",)
 
 
 @dataclass(frozen=True)
-class _Served:
-    """One response: its item, its system, what it was served and how that scores."""
-
-    response: int
-    item: int
-    run: int
-    strata: Mapping[str, str]
-    score: stats.RetrievalScore
-
-    @property
-    def had_everything(self) -> bool | None:
-        """Whether all that was expected was served; None where nothing is expected."""
-        if self.score.undefined:
-            return None
-        by_document = self.score.document_recall
-        return not self.score.missing_passages and by_document in (None, 1.0)
-
-
-@dataclass(frozen=True)
 class Scored:
     """What some system runs served, scored at depth k: looked up once for all that rests on it."""
 
     k: int
-    names: Mapping[int, str]
-    responses: Sequence[_Served]
+    responses: Targets
+    scores: RetrievalScores
+    passages: Sequence[str]  # the name of each that `scores` counts as missing, by its number
+
+    def missing(self, wanted: Mask) -> dict[int, list[str]]:
+        """By row, the expected passages that one of these responses was not served."""
+        found: dict[int, list[str]] = {}
+        rows, passages = self.scores.missing
+        among = wanted[rows]
+        for row, passage in zip(rows[among].tolist(), passages[among].tolist(), strict=True):
+            found.setdefault(row, []).append(self.passages[passage])
+        return found
 
 
 def scored(*, runs: Iterable[SystemRun], k: int = DEPTH) -> Scored:
-    names = run_names(runs)
-    return Scored(k, names, _served(list(names), k))
+    """Passages are looked up only of responses to items for which something is expected."""
+    runs = list(runs)
+    responses = targets_of(runs=runs, dimension="abstention")
+    versions = {run.version_id for run in runs}
+    recorded = Q(expected_passages__isnull=False) | Q(expected_documents__isnull=False)
+    item, passages_of, documents_of = json_columns(
+        Item.objects.filter(recorded, version__in=versions).order_by(),
+        "pk",
+        "expected_passages",
+        "expected_documents",
+    )
+    expectation = row_of(np.array(item, dtype=np.int64), responses.item)
+    response, rank, served, document = json_columns(
+        Passage.objects.filter(
+            Q(response__item__expected_passages__isnull=False)
+            | Q(response__item__expected_documents__isnull=False),
+            response__run__in=runs,
+        ).order_by(),
+        "response_id",
+        "rank",
+        "passage_id",
+        "document",
+    )
+    row = row_of(responses.target, np.array(response, dtype=np.int64))
+    order = np.lexsort((np.array(rank, dtype=np.int64), row))
+    wanted, wanted_documents = _named(passages_of), _named(documents_of)
+    passage_code = _numbered(chain(wanted[1], served))
+    document_code = _numbered(wanted_documents[1])
+    scores = retrieval_scores(
+        np.where(expectation < 0, len(item), expectation),
+        served=(row[order], _codes(served, passage_code)[order], _codes(document, document_code)[order]),
+        expected_passages=(wanted[0], _codes(wanted[1], passage_code)),
+        expected_documents=(wanted_documents[0], _codes(wanted_documents[1], document_code)),
+        k=k,
+    )
+    return Scored(k, responses, scores, list(passage_code))
+
+
+def _named(lists: Sequence[list[str] | None]) -> tuple[Ints, list[str]]:
+    """What the lists hold, and which of them holds it."""
+    lengths = [len(names or ()) for names in lists]
+    return np.repeat(np.arange(len(lists)), lengths), [name for names in lists for name in names or ()]
+
+
+def _numbered(names: Iterable[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(dict.fromkeys(names))}
+
+
+def _codes(names: Sequence[str | None], code_of: Mapping[Any, int]) -> Ints:
+    return np.fromiter((code_of.get(name, MISSING) for name in names), dtype=np.int64, count=len(names))
 
 
 def retrieval_figures(found: Scored) -> Figures:
     """Expected-document recall, precision@k, recall@k and nDCG@k: of all, of each system and stratum."""
-    names, served = found.names, found.responses
-    strata = sorted({pair for one in served for pair in one.strata.items()})
-    return _means(served) | {
+    table = Table(found.responses)
+    return _means(found) | {
         "k": found.k,
-        "responses": len(served),
-        "systems": list(names.values()),
-        "per_system": [
-            {"system": name} | _means([one for one in served if one.run == run])
-            for run, name in names.items()
-        ],
+        "responses": len(table),
+        "systems": list(found.responses.run_names.values()),
+        "per_system": [{"system": one.value} | _means(found, one.mask) for one in table.by_system()],
         "per_stratum": [
-            {"name": name, "value": value} | _means([one for one in served if one.strata.get(name) == value])
-            for name, value in strata
+            {"name": one.name, "value": one.value} | _means(found, one.mask) for one in table.by_stratum()
         ],
     }
 
 
-def _means(served: Sequence[_Served]) -> Figures:
-    means = stats.retrieval_means([one.score for one in served], clusters=[one.item for one in served])
-    return {"n_responses": len(served), **means.as_dict()}
-
-
-def _served(runs: list[int], k: int) -> list[_Served]:
-    """Passages are looked up only of responses to items for which something is expected."""
-    expected = _expected(runs)
-    passages: dict[int, list[tuple[str, str | None]]] = {}
-    rows = Passage.objects.filter(response__run__in=runs, response__item__in=list(expected))
-    for response, name, document in rows.order_by("response", "rank").values_list(
-        "response_id", "passage_id", "document"
-    ):
-        passages.setdefault(response, []).append((name, document))
-    found = []
-    responses = Response.objects.filter(run__in=runs).order_by("run__number", "position")
-    for pk, item, run, strata in responses.values_list("pk", "item_id", "run_id", "item__strata"):
-        got = passages.get(pk, [])
-        wanted_passages, wanted_documents = expected.get(item, ((), ()))
-        score = stats.retrieval_score(
-            [name for name, _document in got],
-            documents=[document for _name, document in got],
-            expected_passages=wanted_passages,
-            expected_documents=wanted_documents,
-            k=k,
-        )
-        found.append(_Served(pk, item, run, strata, score))
-    return found
-
-
-def _expected(runs: list[int]) -> dict[int, tuple[list[str], list[str]]]:
-    items = Item.objects.filter(responses__run__in=runs).distinct().order_by()
-    rows = items.values_list("pk", "expected_passages", "expected_documents")
-    return {
-        pk: (passages or [], documents or []) for pk, passages, documents in rows if passages or documents
-    }
+def _means(found: Scored, mask: Mask | None = None) -> Figures:
+    scores, items = found.scores, found.responses.item
+    if mask is not None:
+        scores, items = scores.select(mask), items[mask]
+    means = stats.retrieval_means(scores, clusters=items)
+    return {"n_responses": len(scores), **means.as_dict()}
 
 
 # Whose fault
@@ -120,27 +130,34 @@ def wrong_answers(found: Scored, *, version: EvalSetVersion, round: Round | None
 
     Wrong is an answer with a bad claim, or one that people call incorrect.
     """
-    wrong = _wrong(version, round, source)
-    by_run: dict[int, Counter[str]] = {run: Counter() for run in found.names}
-    cases: list[Figures] = []
-    for one in found.responses:
-        if one.response not in wrong:
-            continue
-        owed = stats.who_owes(one.had_everything, True) or "no expectation recorded"
-        by_run[one.run][owed] += 1
-        cases.append({"response": one.response, "cause": owed, "missing": list(one.score.missing_passages)})
+    responses = found.responses
+    wrong = np.isin(responses.target, _wrong(version, round, source))
+    unknown, owed, strayed = (
+        stats.who_owes(had_everything, True) or "no expectation recorded"
+        for had_everything in (None, False, True)
+    )
+    had_everything = np.where(found.scores.had_everything, strayed, owed)
+    cause = np.where(found.scores.scored, had_everything, unknown)
+    by_run = {
+        name: Counter(cause[wrong & (responses.run == run)].tolist())
+        for run, name in responses.run_names.items()
+    }
     total = sum(by_run.values(), Counter())
+    rows, missing = np.flatnonzero(wrong), found.missing(wrong)
     return {
         "wrong": sum(total.values()),
         "by_cause": dict(total),
-        "per_system": [
-            {"system": found.names[run], "by_cause": dict(causes)} for run, causes in by_run.items()
+        "per_system": [{"system": name, "by_cause": dict(causes)} for name, causes in by_run.items()],
+        "cases": [
+            {"response": response, "cause": why, "missing": missing.get(row, [])}
+            for row, response, why in zip(
+                rows.tolist(), responses.target[rows].tolist(), cause[rows].tolist(), strict=True
+            )
         ],
-        "cases": cases,
     }
 
 
-def _wrong(version: EvalSetVersion, round: Round | None, source: str) -> set[int]:
+def _wrong(version: EvalSetVersion, round: Round | None, source: str) -> Ints:
     """The responses that answer, and of which this source says something bad."""
     correctness = {"correctness"} & set(dimensions_of(round))
     said = said_by_people(
@@ -148,19 +165,15 @@ def _wrong(version: EvalSetVersion, round: Round | None, source: str) -> set[int
     )
     claims, grounding = said["grounding"]
     bad_codes = [GROUNDING.index(label) for label in sorted(stats.BAD_LABELS)]
-    wrong = set(claims.response[np.isin(grounding.codes, bad_codes)].tolist())
+    wrong = claims.response[np.isin(grounding.codes, bad_codes)]
     if correctness:
         targets, column = said["correctness"]
         if set(targets.labels) <= CORRECT:
-            words = column.words(targets.labels)
-            wrong |= {
-                target
-                for target, word in zip(targets.target.tolist(), words, strict=True)
-                if word == "incorrect"
-            }
+            incorrect = [code for code, label in enumerate(targets.labels) if label == "incorrect"]
+            wrong = np.concatenate([wrong, targets.target[np.isin(column.codes, incorrect)]])
     responses, verdict = said["abstention"]
-    spoken = dict(zip(responses.target.tolist(), verdict_words(responses, verdict), strict=True))
-    return {response for response in wrong if spoken.get(response) in ("ANSWERED", None)}
+    other = verdict.has & (verdict.codes != ABSTENTION.index("ANSWERED"))
+    return np.setdiff1d(wrong, responses.target[responses.empty | other])
 
 
 def with_responses(cases: Sequence[Figures]) -> list[Figures]:

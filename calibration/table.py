@@ -6,6 +6,7 @@ No database and no framework here: `pairing` fills a table from the rows, `recom
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,20 @@ REASONS = (
     "verdict_pending",
 )
 REASON_CODE = {reason: code for code, reason in enumerate(REASONS)}
+_REASONS = np.array(REASONS, dtype=object)
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+
+def row_of(known: Ints, wanted: Ints) -> Ints:
+    """Where each wanted number stands among the known ones, which differ; -1 where it is not among them."""
+    if not len(known):
+        return np.full(len(wanted), MISSING, dtype=np.int64)
+    order = np.argsort(known, kind="stable")
+    place = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
+    row = order[place]
+    return np.where(known[row] == wanted, row, MISSING)
 
 
 @dataclass(frozen=True)
@@ -81,9 +93,9 @@ class Column:
         """The labels themselves, None where there is none."""
         return [labels[code] if code >= 0 else None for code in self.codes.tolist()]
 
-    def reasons(self) -> list[str]:
+    def reasons(self) -> NDArray[np.object_]:
         """Per target: why there is no label, "" where there is one."""
-        return [REASONS[code] for code in self.why.tolist()]
+        return _REASONS[self.why]
 
     def missing(self) -> dict[str, int]:
         return reason_counts(self.why[~self.has])
@@ -147,8 +159,22 @@ class Targets:
         }
         return replace(self, **rows)
 
+    @cached_property
+    def kinds(self) -> tuple[list[Mapping[str, Any]], Ints]:
+        """The different facts that items have, and of each target which of them its item has."""
+        alike = {id(facts): facts for facts in self.item_facts.values()}
+        number = {one: kind for kind, one in enumerate(alike)}
+        kinds = np.array([number[id(facts)] for facts in self.item_facts.values()], dtype=np.int64)
+        items = np.fromiter(self.item_facts, dtype=np.int64, count=len(self.item_facts))
+        rows = row_of(items, self.item)
+        if (rows < 0).any():
+            raise KeyError(f"nothing is known of item {self.item[rows.argmin()]}")
+        return list(alike.values()), kinds[rows]
+
     def fact(self, name: str) -> list[Any]:
-        return [self.item_facts[item][name] for item in self.item.tolist()]
+        kinds, kind = self.kinds
+        values = [facts[name] for facts in kinds]
+        return [values[place] for place in kind.tolist()]
 
 
 @dataclass(frozen=True)
@@ -213,12 +239,10 @@ class Table:
             yield Group("system", name, self.targets.run == run)
 
     def by_stratum(self) -> Iterator[Group]:
-        values: dict[tuple[str, str], list[int]] = {}
-        for item, facts in self.targets.item_facts.items():
-            for name, value in facts["strata"].items():
-                values.setdefault((name, value), []).append(item)
-        for (name, value), items in sorted(values.items()):
-            yield Group(name, value, np.isin(self.targets.item, items))
+        kinds, kind = self.targets.kinds
+        for name, value in sorted({stratum for facts in kinds for stratum in facts["strata"].items()}):
+            has = np.array([facts["strata"].get(name) == value for facts in kinds], dtype=bool)
+            yield Group(name, value, has[kind])
 
 
 def reasons_without_label(targets: Targets, assigned: Mask | None) -> NDArray[np.int8]:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from annotate.models import Adjudication, Annotation, GoldLabel, Round, SecondLookTarget
 from calibration import pairing
-from calibration.columns import int_columns, row_of
+from calibration.columns import int_columns, json_columns
 from calibration.contents import forget_contents
 from calibration.models import Verdict
 from calibration.sightings import note_sighting
-from calibration.table import Column
+from calibration.table import Column, Table, Targets, row_of
 from evalsets.labels import LABELS
 from evalsets.models import Claim, Response
 from tests.calibration import plain_pairing
@@ -166,6 +166,17 @@ def assert_same(made, plain, where: str) -> None:
             assert not isinstance(other, dict) or list(one) == list(other), name
 
 
+def assert_strata_of_items(targets: Targets) -> None:
+    """The groups by stratum hold the targets of the items that have the value."""
+    items: dict[tuple[str, str], set[int]] = {}
+    for item, facts in targets.item_facts.items():
+        for stratum in facts["strata"].items():
+            items.setdefault(stratum, set()).add(item)
+    wanted = [(*stratum, [item in of for item in targets.item]) for stratum, of in sorted(items.items())]
+    assert [(g.name, g.value, g.mask.tolist()) for g in Table(targets).by_stratum()] == wanted
+    assert targets.fact("reason") == [targets.item_facts[item]["reason"] for item in targets.item.tolist()]
+
+
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_columns_give_the_table_that_rows_give(seed):
@@ -178,6 +189,7 @@ def test_columns_give_the_table_that_rows_give(seed):
             for round in (world.labelled.round, None)[: 2 if dimension in LABELS else 1]:
                 made, plain = (module.table_of(round=round, **asked) for module in (pairing, plain_pairing))
                 assert_same(made, plain, dimension)
+                assert_strata_of_items(made.targets)
                 for source in ("gold", "grader:ada", "grader:cleo", "grader:nobody"):
                     targets, column = pairing.column_said(
                         version=version, round=round, dimension=dimension, source=source
@@ -195,6 +207,21 @@ def test_a_column_without_a_number_is_refused():
     labelled.claim(labelled.response("r"))
     with pytest.raises(ValueError, match="NULL"):
         int_columns(Claim.objects.all(), "pk", "parent_id")
+
+
+def test_texts_and_lists_come_as_whole_columns():
+    labelled = labelled_set()
+    for name, expected in (('say "a", b\\ü', ['"', "\n"]), ("b", []), ("c", None)):
+        labelled.item(name, expected_passages=expected)
+    items = labelled.version.items.order_by("position")
+    assert json_columns(items, "position", "item_id", "expected_passages", "reference_answer") == [
+        [1, 2, 3],
+        ['say "a", b\\ü', "b", "c"],
+        [['"', "\n"], [], None],
+        [None, None, None],
+    ]
+    assert json_columns(items.filter(position=9), "pk", "item_id") == [[], []]
+    assert json_columns(items.none(), "pk", "item_id") == [[], []]
 
 
 def test_no_rows_are_columns_without_numbers():
