@@ -14,9 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration import stats
+from calibration.stats.abstention import VERDICTS
 from calibration.table import (
+    MISSING,
     REASON_CODE,
     Column,
+    Group,
     Ints,
     Mask,
     Table,
@@ -24,8 +27,9 @@ from calibration.table import (
     counts_per_label,
     left_out,
     reason_counts,
+    row_of,
 )
-from evalsets.labels import EMPTY, LABELS
+from evalsets.labels import EMPTY, LABELS, UNANSWERABLE_REASONS
 
 Figures = dict[str, Any]
 Words = list[str | None] | NDArray[np.object_]  # one label a target; of repeated runs, targets x runs
@@ -392,6 +396,33 @@ def costly_cell(confusion: Figures) -> Figures | None:
 
 
 @dataclass(frozen=True)
+class Questions:
+    """Of each response what class its question is of and why it is unanswerable, as `stats` numbers them."""
+
+    classes: Ints
+    reasons: Ints
+
+    @classmethod
+    def of(cls, responses: Targets) -> "Questions":
+        kinds, kind = responses.kinds
+        reasons = [facts["reason"] or None for facts in kinds]
+        classes = [
+            stats.question_class(facts["answerable"], reason)
+            for facts, reason in zip(kinds, reasons, strict=True)
+        ]
+        return cls(
+            _places(classes, stats.QUESTION_CLASSES)[kind], _places(reasons, UNANSWERABLE_REASONS)[kind]
+        )
+
+    def select(self, mask: Mask) -> "Questions":
+        return Questions(self.classes[mask], self.reasons[mask])
+
+
+def _places(words: Iterable[str | None], known: Sequence[str]) -> Ints:
+    return np.array([MISSING if word is None else known.index(word) for word in words], dtype=np.int64)
+
+
+@dataclass(frozen=True)
 class Companions:
     """Of each response what its rates are read beside: its length, which repeat it is, and a grade."""
 
@@ -423,6 +454,8 @@ def rates_of(
     """
     wanted = tuple(dimensions)
 
+    questions = Questions.of(responses.targets)
+
     def part(of_claims: Mask, of_responses: Mask) -> Figures:
         return _rates(
             claims.targets.select(of_claims),
@@ -431,19 +464,19 @@ def rates_of(
             verdict.select(of_responses),
             unit,
             wanted,
+            questions.select(of_responses),
             companions.select(of_responses) if companions else None,
         )
 
-    figures = _rates(claims.targets, said, responses.targets, verdict, unit, wanted, companions)
+    figures = _rates(claims.targets, said, responses.targets, verdict, unit, wanted, questions, companions)
     figures["systems"] = list(responses.targets.run_names.values())
     figures["per_system"] = [
         {"system": name} | part(claims.targets.run == run, responses.targets.run == run)
         for run, name in responses.targets.run_names.items()
     ]
     figures["per_stratum"] = [
-        {"name": group.name, "value": group.value}
-        | part(np.isin(claims.targets.item, responses.targets.item[group.mask]), group.mask)
-        for group in responses.by_stratum()
+        {"name": group.name, "value": group.value} | part(mask, group.mask)
+        for group, mask in _with_claims(responses.by_stratum(), responses.targets.item, claims.targets.item)
     ]
     if companions and (companions.sample > 1).any():
         figures["per_sample"] = [
@@ -452,6 +485,18 @@ def rates_of(
             for run, sample, mask in _samples(responses.targets, companions)
         ]
     return figures
+
+
+def _with_claims(
+    groups: Iterable[Group], of_responses: Ints, of_claims: Ints
+) -> Iterator[tuple[Group, Mask]]:
+    """Each group of responses with its claims: those of the same items as one of the responses."""
+    known, place = np.unique(of_responses, return_inverse=True)
+    place_of_claim = row_of(known, of_claims)
+    for group in groups:
+        chosen = np.zeros(len(known) + 1, dtype=bool)  # the last is that of a claim of another item
+        chosen[place[group.mask]] = True
+        yield group, chosen[place_of_claim]
 
 
 def _samples(responses: Targets, companions: Companions) -> Iterator[tuple[int, int, Mask]]:
@@ -469,11 +514,12 @@ def _rates(
     verdict: Column,
     unit: str,
     wanted: tuple[str, ...],
+    questions: Questions,
     companions: Companions | None,
 ) -> Figures:
     figures: Figures = {"n_responses": len(responses), "n_claims": len(claims)}
-    first = verdict_words(responses, verdict.run(0))
-    verdicts = first if verdict.repeats is None else verdict_words(responses, verdict)
+    first = verdict_positions(responses, verdict.run(0))
+    verdicts = first if verdict.repeats is None else verdict_positions(responses, verdict)
     if "grounding" in wanted:
         hallucination = stats.hallucination_rates(
             said.runs,
@@ -491,9 +537,9 @@ def _rates(
         figures |= _repeats_of_both(figures, repeats_behind("grounding", said))
     if "abstention" in wanted:
         abstention = stats.abstention_rates(
-            question_classes(responses),
+            questions.classes,
             verdicts,
-            reason=_reasons(responses),
+            reason=questions.reasons,
             informative=companions.informative if companions else None,
             clusters=responses.item,
         )
@@ -525,7 +571,7 @@ def repeats_behind(dimension: str, *columns: Column) -> Figures:
     }
 
 
-def _answers(responses: Targets, verdicts: Words, companions: Companions) -> Figures:
+def _answers(responses: Targets, verdicts: Ints, companions: Companions) -> Figures:
     """How often it answers and at what length: a rate of claims means little without the two."""
     lengths = stats.lengths_in_words(companions.words, verdicts, clusters=responses.item)
     return {
@@ -580,12 +626,16 @@ def words_of_runs(column: Column, labels: Sequence[str]) -> NDArray[np.object_]:
     return np.array([*labels, None], dtype=object)[column.runs]
 
 
+def verdict_positions(responses: Targets, verdict: Column) -> Ints:
+    """The same as positions in `stats.abstention.VERDICTS`, -1 where there is nothing."""
+    place = np.array([*(VERDICTS.index(label) for label in LABELS["abstention"]), MISSING])
+    found = place[verdict.codes if verdict.repeats is None else verdict.repeats]
+    found[responses.empty] = VERDICTS.index(EMPTY)
+    return found
+
+
 def question_classes(responses: Targets) -> list[str | None]:
     return [
-        stats.question_class(answerable, reason or None)
-        for answerable, reason in zip(responses.fact("answerable"), responses.fact("reason"), strict=True)
+        None if place < 0 else stats.QUESTION_CLASSES[place]
+        for place in Questions.of(responses).classes.tolist()
     ]
-
-
-def _reasons(responses: Targets) -> list[str | None]:
-    return [reason or None for reason in responses.fact("reason")]

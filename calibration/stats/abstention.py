@@ -1,13 +1,13 @@
 """The abstention matrix: does the system refuse when it should, and only then?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .arrays import check_level, check_same_length, encode_clusters
+from .arrays import MISSING, check_level, check_same_length, encode_clusters, encode_labels
 from .intervals import share_of_runs
 from .labels import EMPTY, QUESTION_CLASSES, UNANSWERABLE_REASONS
 from .repeated import Flags, UnitMeans
@@ -115,7 +115,7 @@ class AbstentionRates:
 class _Rows:
     classes: NDArray[np.int64]
     verdicts: NDArray[np.int64]
-    reasons: Sequence[str | None]
+    reasons: NDArray[np.int64]
     informative: NDArray[np.int64]
     items: NDArray[np.integer]
     n_items: int
@@ -181,7 +181,9 @@ def abstention_rates(
     Parameters
     ----------
     question_class : sequence, shape (n,)
-        answerable, unanswerable or underspecified; None where it is not known.
+        answerable, unanswerable or underspecified; None where it is not known. A NumPy integer array, here,
+        of verdicts and of reasons, holds positions in `QUESTION_CLASSES`, `VERDICTS` and
+        `UNANSWERABLE_REASONS`, -1 for None.
     verdict : sequence, shape (n,), or array, shape (n, runs)
         ANSWERED, REFUSED, CLARIFY or EMPTY; None where there is no valid verdict. Verdicts of several runs
         count as their mean: a response by the share of its runs.
@@ -241,34 +243,40 @@ def _check_rows(question_class: Any, verdict: Any, reason: Any, informative: Any
     n = check_same_length(
         question_class=classes, verdict=verdicts, reason=reason, informative=informative, clusters=clusters
     )
-    reasons = list(reason) if reason is not None else [None] * n
-    for position, (given, kind) in enumerate(zip(reasons, classes.tolist(), strict=True)):
-        if given is not None and given not in UNANSWERABLE_REASONS:
-            raise ValueError(
-                f"reason holds {given!r} at index {position}, which is not one of {UNANSWERABLE_REASONS}"
-            )
-        if given is not None and kind == 0:
-            raise ValueError(f"reason holds {given!r} at index {position}, where the question is answerable")
-        if kind > 0 and given is not None and (given == "underspecified") != (kind == 2):
-            raise ValueError(
-                f"question_class holds {QUESTION_CLASSES[kind]!r} at index {position}, "
-                f"where the reason is {given!r}"
-            )
-    grades = [None] * n if informative is None else list(informative)
+    reasons = np.full(n, MISSING) if reason is None else _codes(reason, UNANSWERABLE_REASONS, "reason")
+    _check_reasons(classes, reasons)
+    if informative is None:
+        grades = np.full(n, MISSING)
+    else:
+        grades = np.array([MISSING if one is None else int(bool(one)) for one in informative], dtype=np.int64)
     codes, number = encode_clusters(clusters, n)
-    return _Rows(
-        classes,
-        verdicts,
-        reasons,
-        np.array([-1 if grade is None else int(bool(grade)) for grade in grades], dtype=np.int64),
-        codes,
-        number,
-    )
+    return _Rows(classes, verdicts, reasons, grades, codes, number)
+
+
+def _check_reasons(classes: NDArray[np.int64], reasons: NDArray[np.int64]) -> None:
+    """A reason stands where the question is unanswerable, and "underspecified" is a class of its own."""
+    underspecified = UNANSWERABLE_REASONS.index("underspecified")
+    given = reasons >= 0
+    for position in np.flatnonzero(given & (classes == 0))[:1]:
+        raise ValueError(
+            f"reason holds {UNANSWERABLE_REASONS[reasons[position]]!r} at index {position}, "
+            "where the question is answerable"
+        )
+    for position in np.flatnonzero(given & (classes > 0) & ((reasons == underspecified) != (classes == 2)))[
+        :1
+    ]:
+        raise ValueError(
+            f"question_class holds {QUESTION_CLASSES[classes[position]]!r} at index {position}, "
+            f"where the reason is {UNANSWERABLE_REASONS[reasons[position]]!r}"
+        )
 
 
 def _codes(values: Any, allowed: tuple[str, ...], name: str) -> NDArray[np.int64]:
+    """Positions among the allowed words, -1 for None; an integer array holds them already."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        return encode_labels(values, allowed, name).astype(np.int64, copy=False)
     index: dict[Any, int] = {value: position for position, value in enumerate(allowed)}
-    index[None] = -1
+    index[None] = MISSING
     codes = []
     for position, value in enumerate(values):
         if value not in index:
@@ -279,10 +287,10 @@ def _codes(values: Any, allowed: tuple[str, ...], name: str) -> NDArray[np.int64
 
 def verdict_codes(values: Any, name: str) -> NDArray[np.int64]:
     """Positions in `VERDICTS`, responses x runs; -1 where a run has no verdict."""
-    table = np.asarray(values, dtype=object) if isinstance(values, np.ndarray) else None
-    if table is None or table.ndim == 1:
+    if not isinstance(values, np.ndarray) or values.ndim == 1:
         return _codes(values, VERDICTS, name)[:, None]
-    return _codes(table.ravel().tolist(), VERDICTS, name).reshape(table.shape)
+    cells = values.ravel()
+    return _codes(cells if cells.dtype.kind in "iu" else cells.tolist(), VERDICTS, name).reshape(values.shape)
 
 
 def _matrix(rows: _Rows) -> dict[str, dict[str, float]]:
@@ -324,8 +332,8 @@ def _informativeness(rows: _Rows, within: Flags, level: float, label: str) -> Nu
 
 def _by_reason(rows: _Rows, within: NDArray[np.bool_], level: float) -> tuple[ReasonRow, ...]:
     table = []
-    for reason in UNANSWERABLE_REASONS:
-        chosen = within & np.array([given == reason for given in rows.reasons], dtype=bool)
+    for position, reason in enumerate(UNANSWERABLE_REASONS):
+        chosen = within & (rows.reasons == position)
         if not chosen.any():
             continue
         counts = rows.verdict_counts(chosen)

@@ -26,7 +26,7 @@ def answer_rate(verdicts: Sequence[Any], *, clusters: Any = None, level: float =
     ----------
     verdicts : sequence, shape (n,), or array, shape (n, runs)
         ANSWERED, REFUSED, CLARIFY or EMPTY (in the denominator); None is left out and counted. Verdicts of
-        several runs count as their mean.
+        several runs count as their mean. A NumPy integer array holds positions as in `abstention_rates`.
     clusters : sequence, shape (n,), optional
         Item of each response.
     level : float

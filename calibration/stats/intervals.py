@@ -199,11 +199,22 @@ def share_of_runs(
         units=units if units.runs > 1 else None,
         **described,
     )
+    if owed is None:
+        return number
     there = units.times / units.runs
-    lost = float((1 - there[np.asarray(owed, dtype=bool)]).sum()) if owed is not None else 0.0
+    # Not `@`: on a busy machine the threads that it starts wait for each other.
+    return had_all_been(
+        number,
+        float((units.numerator * there).sum()),
+        float((units.denominator * there).sum()),
+        lost=float((1 - there[np.asarray(owed, dtype=bool)]).sum()),
+    )
+
+
+def had_all_been(number: Number, known_y: float, known_m: float, *, lost: float) -> Number:
+    """The share with the range that it has had the ``lost`` labels all come out one way, and the other."""
     if not lost:
         return number
-    known_y, known_m = float(units.numerator @ there), float(units.denominator @ there)
     return replace(number, worst_case=(known_y / (known_m + lost), (known_y + lost) / (known_m + lost)))
 
 

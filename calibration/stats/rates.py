@@ -1,7 +1,7 @@
 """Hallucination rates: four labels, three units, and nothing left out in silence."""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .arrays import check_level, encode_clusters
-from .intervals import clustered_mean, share_of_runs
+from .abstention import ANSWERED, VERDICTS, verdict_codes
+from .arrays import MISSING, check_level, encode_clusters
+from .intervals import clustered_mean, had_all_been, share_number, share_of_runs
 from .labels import EMPTY, GROUNDING_LABELS
 from .repeated import UnitMeans, encode_runs
 from .results import Number, plural, whole_or_float
 
 UNITS = ("claim", "response", "decision")
 MOSTLY_UNVERIFIABLE = 0.20
-SUPPORTED, CONTRADICTED, UNSUPPORTED, UNVERIFIABLE = range(4)
+SUPPORTED, CONTRADICTED, UNSUPPORTED, UNVERIFIABLE = LABELLED = range(4)
+CHECKABLE = (SUPPORTED, CONTRADICTED, UNSUPPORTED)
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ class HallucinationRates:
 class _ClaimTable:
     """The claims with their labels, claims x runs, and the responses that they belong to."""
 
-    ids: tuple[Hashable, ...]
+    ids: Sequence[Hashable] | NDArray[np.integer]
     codes: NDArray[np.integer]
     positions: NDArray[np.int64]
     items: NDArray[np.integer]
@@ -162,10 +164,30 @@ class _ClaimTable:
         shares = [UnitMeans.over(self.codes == label, self.known, self.known) for label in range(4)]
         return [whole_or_float(float(share.numerator.sum())) for share in shares]
 
-    def share(self, hit: NDArray[np.bool_], within: NDArray[np.bool_], **described: Any) -> Number:
-        """Share of the claims, whose labels may differ from run to run."""
+    def named(self, chosen: NDArray[np.bool_]) -> tuple[Hashable, ...]:
+        """The chosen responses."""
+        if isinstance(self.ids, np.ndarray):
+            return tuple(self.ids[chosen].tolist())
+        return tuple(self.ids[position] for position in np.flatnonzero(chosen).tolist())
+
+    @cached_property
+    def of_items(self) -> NDArray[np.float64]:
+        """Labelled claims of a single run, labels x items."""
+        return np.array(
+            [
+                np.bincount(self.items, weights=self.counts[:, 0, label], minlength=self.n_items)
+                for label in range(4)
+            ]
+        )
+
+    def share(self, hit: Sequence[int], within: Sequence[int], **described: Any) -> Number:
+        """Share of the claims with a label of ``hit`` in those with one ``within``, run by run."""
+        if self.runs == 1:
+            y, m = (self.of_items[list(labels)].sum(axis=0) for labels in (hit, within))
+            number = share_number(y, m, **described)
+            return had_all_been(number, float(y.sum()), float(m.sum()), lost=float(self.unlabelled.sum()))
         return share_of_runs(
-            UnitMeans.over(hit, within, self.known),
+            UnitMeans.over(np.isin(self.codes, hit), np.isin(self.codes, within), self.known),
             self.items[self.positions],
             self.n_items,
             owed=np.ones(len(self.codes), dtype=bool),
@@ -203,7 +225,8 @@ def hallucination_rates(
     items : sequence, shape (R,), optional
         Item of each response, the cluster of every interval. Default: the response itself.
     verdicts : sequence, shape (R,), optional
-        REFUSED, ANSWERED, CLARIFY, EMPTY or None; with it, answers without a claim are found.
+        REFUSED, ANSWERED, CLARIFY, EMPTY or None, or a NumPy array of positions as in `abstention_rates`;
+        with it, answers without a claim are found.
     empty : sequence of bool, shape (R,), optional
         Responses without text. Default: those whose verdict is EMPTY.
     decision : sequence of bool, shape (claims,), optional
@@ -260,8 +283,8 @@ def hallucination_rates(
         zero_claim=int((_zero_claim(everything) & ~everything.empty).sum()),
         all_unverifiable=int(_all_unverifiable(everything).sum()),
         empty=int(everything.empty.sum()),
-        extraction_gaps=tuple(everything.ids[position] for position in np.flatnonzero(gaps)),
-        review_queue=tuple(everything.ids[position] for position in np.flatnonzero(gaps | everything.empty)),
+        extraction_gaps=everything.named(gaps),
+        review_queue=everything.named(gaps | everything.empty),
         counts=dict(zip(GROUNDING_LABELS, table.label_counts, strict=True)),
         missing=table.missing,
         **headline,
@@ -291,33 +314,48 @@ def _claim_table(
             raise ValueError(
                 f"{name} must have one entry per response: {len(ids)} responses, {len(values)} entries"
             )
-    kept = np.ones(claims, dtype=bool) if decision is None else np.array([bool(flag) for flag in decision])
-    if claims == 0:
-        kept = np.zeros(0, dtype=bool)
+    kept = np.ones(claims, dtype=bool) if decision is None else _flags(decision)
     absent = kept & (codes < 0).all(axis=1)
     item_codes, n_items = encode_clusters(items, len(ids), "items")
-    verdict_list = list(verdicts) if verdicts is not None else [None] * len(ids)
-    is_empty = (
-        [verdict == EMPTY for verdict in verdict_list] if empty is None else [bool(flag) for flag in empty]
-    )
-    reasons = Counter(
-        (missing_reason[int(position)] if missing_reason is not None else None) or "unlabelled"
-        for position in np.flatnonzero(absent)
-    )
+    verdict = np.full(len(ids), MISSING) if verdicts is None else verdict_codes(verdicts, "verdicts")[:, 0]
     return _ClaimTable(
         ids=ids,
         codes=codes[kept],
         positions=positions[kept],
         items=item_codes,
         n_items=n_items,
-        empty=np.array(is_empty, dtype=bool),
-        answered=np.array([verdict == "ANSWERED" for verdict in verdict_list], dtype=bool),
-        missing=dict(reasons),
+        empty=verdict == VERDICTS.index(EMPTY) if empty is None else _flags(empty),
+        answered=verdict == ANSWERED,
+        missing=_reason_counts(missing_reason, absent),
         unflagged=int((~kept).sum()),
     )
 
 
-def _response_positions(response: Any, responses: Any) -> tuple[tuple[Hashable, ...], NDArray[np.int64]]:
+def _reason_counts(reasons: Any, absent: NDArray[np.bool_]) -> dict[str, int]:
+    if reasons is None:
+        given = Counter({None: int(absent.sum())})
+    elif isinstance(reasons, np.ndarray):
+        given = Counter(reasons[absent].tolist())
+    else:
+        given = Counter(reasons[position] for position in np.flatnonzero(absent).tolist())
+    counts: Counter[str] = Counter()
+    for reason, count in given.items():
+        if count:
+            counts[reason or "unlabelled"] += count
+    return dict(counts)
+
+
+def _flags(values: Any) -> NDArray[np.bool_]:
+    if isinstance(values, np.ndarray) and values.dtype.kind == "b":
+        return values
+    return np.array([bool(flag) for flag in values], dtype=bool)
+
+
+def _response_positions(
+    response: Any, responses: Any
+) -> tuple[Sequence[Hashable] | NDArray[np.integer], NDArray[np.int64]]:
+    if _are_numbers(response) and _are_numbers(responses):
+        return responses, _positions_of_numbers(response, responses)
     given = response.tolist() if isinstance(response, np.ndarray) else list(response)
     if any(identifier is None for identifier in given):
         raise ValueError(
@@ -337,6 +375,24 @@ def _response_positions(response: Any, responses: Any) -> tuple[tuple[Hashable, 
         raise ValueError(f"response holds {unknown.args[0]!r}, which is not one of responses") from None
 
 
+def _are_numbers(values: Any) -> bool:
+    return isinstance(values, np.ndarray) and values.dtype.kind in "iu"
+
+
+def _positions_of_numbers(response: NDArray[Any], responses: NDArray[Any]) -> NDArray[np.int64]:
+    order = np.argsort(responses, kind="stable")
+    ids = responses[order]
+    if (ids[1:] == ids[:-1]).any():
+        raise ValueError("responses holds the same response twice")
+    places = np.searchsorted(ids, response)
+    unknown = np.flatnonzero(places == len(ids)) if len(ids) else np.arange(len(response))
+    if not len(unknown):
+        unknown = np.flatnonzero(ids[places] != response)
+    if len(unknown):
+        raise ValueError(f"response holds {int(response[unknown[0]])!r}, which is not one of responses")
+    return order[places]
+
+
 def _zero_claim(table: _ClaimTable) -> NDArray[np.bool_]:
     return np.bincount(table.positions, minlength=len(table.ids)) == 0
 
@@ -354,14 +410,12 @@ def _all_unverifiable(table: _ClaimTable) -> NDArray[np.bool_]:
 
 
 def _pooled_rates(table: _ClaimTable, unit: str, level: float) -> dict[str, Number]:
-    codes, known = table.codes, table.known
-    checkable = known & (codes != UNVERIFIABLE)
     excluded = {**table.missing, "not_decision_critical": table.unflagged}
     noun = "claims" if unit == "claim" else "decision-critical claims"
 
     def rate(
-        hit: NDArray[np.bool_],
-        within: NDArray[np.bool_],
+        hit: Sequence[int],
+        within: Sequence[int],
         label: str,
         key: str,
         left_out: Mapping[str, float],
@@ -377,22 +431,20 @@ def _pooled_rates(table: _ClaimTable, unit: str, level: float) -> dict[str, Numb
         )
 
     not_checkable = {**excluded, "unverifiable": table.label_counts[UNVERIFIABLE]}
-    share = rate(
-        codes == UNVERIFIABLE, known, f"Unverifiable share of {noun}", "unverifiable_share", excluded
-    )
+    share = rate((UNVERIFIABLE,), LABELLED, f"Unverifiable share of {noun}", "unverifiable_share", excluded)
     rates = {
         "hallucination": rate(
-            (codes == CONTRADICTED) | (codes == UNSUPPORTED),
-            checkable,
+            (CONTRADICTED, UNSUPPORTED),
+            CHECKABLE,
             f"Hallucination rate of {noun}",
             "hallucination",
             not_checkable,
         ),
         "contradicted": rate(
-            codes == CONTRADICTED, checkable, f"Contradicted rate of {noun}", "contradicted", not_checkable
+            (CONTRADICTED,), CHECKABLE, f"Contradicted rate of {noun}", "contradicted", not_checkable
         ),
         "faithfulness": rate(
-            codes == SUPPORTED, checkable, f"Faithfulness of {noun}", "faithfulness", not_checkable
+            (SUPPORTED,), CHECKABLE, f"Faithfulness of {noun}", "faithfulness", not_checkable
         ),
     }
     if share.value is not None and share.value > MOSTLY_UNVERIFIABLE:
@@ -444,8 +496,8 @@ def _response_rates(table: _ClaimTable, level: float) -> dict[str, Number]:
 
 def _supported_share(table: _ClaimTable, unit: str, level: float) -> Number:
     return table.share(
-        table.codes == SUPPORTED,
-        table.known,
+        (SUPPORTED,),
+        LABELLED,
         level=level,
         label="Supported share of all claims",
         unit="decision" if unit == "decision" else "claim",
