@@ -15,6 +15,7 @@ from annotate.disagreements import target_in_address
 from annotate.models import Annotation, Flag, Round
 from annotate.queries import RUSHED
 from calibration.pairing import KEY_FIELDS
+from calibration.stats.arrays import encode_clusters
 from calibration.table import REASON_CODE, Mask, Table, counts_per_label
 from evalsets.models import Claim, Passage, Response
 
@@ -72,7 +73,7 @@ def _incomplete(table: Table) -> Mask:
 
 def _agreement_elsewhere(table: Table, counts: Any) -> Any:
     """Of each target the share of the other targets of its response on which all graders agree."""
-    _, responses = np.unique(table.targets.response, return_inverse=True)
+    responses, _number = encode_clusters(table.targets.response, len(table))
     twice = counts.sum(axis=1) >= 2
     same = twice & ((counts > 0).sum(axis=1) == 1)
     labelled = np.bincount(responses, weights=twice)[responses] - twice

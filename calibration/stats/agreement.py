@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .arrays import Codes, check_labels, check_level, check_same_length, encode_clusters, encode_labels
+from .arrays import (
+    Codes,
+    check_labels,
+    check_level,
+    check_same_length,
+    encode_clusters,
+    encode_labels,
+    kept_entries,
+)
 from .intervals import FEW_CLUSTERS, share_number
 from .quantiles import exact_lower_bound_of_all, z_quantile
 from .resampling import jackknife
@@ -83,15 +91,9 @@ def pair_up(
         kept = ~missing
         row_codes, col_codes = row_codes[kept], col_codes[kept]
         if clusters is not None:
-            clusters = _kept_entries(clusters, kept)
+            clusters = kept_entries(clusters, kept)
     codes, number = encode_clusters(clusters, len(row_codes))
     return Pairs(row_codes, col_codes, fixed, codes, number, excluded)
-
-
-def _kept_entries(values: Any, kept: NDArray[np.bool_]) -> Any:
-    if isinstance(values, np.ndarray):
-        return values[kept]
-    return [value for value, keep in zip(values, kept.tolist(), strict=True) if keep]
 
 
 @dataclass(frozen=True)

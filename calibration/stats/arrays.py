@@ -118,6 +118,12 @@ def _compress_integers(clusters: Codes) -> tuple[Codes, int]:
     return (np.cumsum(used) - 1)[clusters], int(used.sum())
 
 
+def kept_entries(values: Any, kept: NDArray[np.bool_]) -> Any:
+    if isinstance(values, np.ndarray):
+        return values[kept]
+    return [value for value, keep in zip(values, kept.tolist(), strict=True) if keep]
+
+
 def check_counts(values: Any, name: str) -> NDArray[np.float64]:
     """One-dimensional, finite, non-negative numbers."""
     try:

@@ -103,12 +103,11 @@ def label_pair_costs(
     given = np.asarray(ratings, dtype=np.int64)
     if given.ndim != 2:
         raise ValueError("ratings must be an array of targets x graders")
-    codes, number = encode_clusters(clusters, len(given))
+    codes, _number = encode_clusters(clusters, len(given))
     counts = label_counts(given, names)
     twice = counts.sum(axis=1) >= 2
-    given, counts, codes = given[twice], counts[twice], codes[twice]
-    _, codes = np.unique(codes, return_inverse=True)
-    number = int(codes.max(initial=-1)) + 1
+    given, counts = given[twice], counts[twice]
+    codes, number = encode_clusters(codes[twice], len(given))
     table = _Kappa(given, codes, number, len(names)) if given.shape[1] == 2 else _Alpha(counts, codes, number)
     apart = {
         (i, j): counts[:, i] * counts[:, j]
@@ -116,6 +115,7 @@ def label_pair_costs(
         if (counts[:, i] * counts[:, j]).any()
     }
     everything = np.sum(list(apart.values()), axis=0) if apart else np.zeros(len(counts), dtype=np.int64)
+    before = table.values()
     costs = []
     for (i, j), against in apart.items():
         share = clustered_rate(
@@ -127,7 +127,7 @@ def label_pair_costs(
             unit="pair",
             definition="label-pair-costs",
         )
-        lost = _gain(table, i, j, level)
+        lost = _gain(before, table.values(i, j), level)
         costs.append(
             LabelPairCost(
                 names[i],
@@ -151,63 +151,60 @@ def label_pair_costs(
 
 
 class _Kappa:
-    """Kappa of two graders from the counts of each item."""
+    """Kappa of two graders without each item in turn and, last, of all items."""
 
     def __init__(self, given: NDArray[np.int64], codes: NDArray[np.int64], number: int, q: int) -> None:
-        cells = np.zeros((number, q, q), dtype=np.int64)
-        np.add.at(cells, (codes, given[:, 0], given[:, 1]), 1)
-        self.cells = cells
+        flat = np.bincount((given[:, 0] * q + given[:, 1]) * number + codes, minlength=q * q * number)
+        cells = flat.reshape(q, q, number)
+        whole = cells.sum(axis=2, keepdims=True)
+        self.cells = np.concatenate([whole - cells, whole], axis=2).astype(float)
+        self.rows, self.cols = self.cells.sum(axis=1), self.cells.sum(axis=0)
+        self.agree = np.trace(self.cells)
 
-    def values(self, cells: NDArray[Any], i: int | None = None, j: int | None = None) -> NDArray[np.float64]:
-        rows, cols = cells.sum(axis=-1).astype(float), cells.sum(axis=-2).astype(float)
-        n, agree = rows.sum(axis=-1), np.trace(cells, axis1=-2, axis2=-1).astype(float)
+    def values(self, i: int | None = None, j: int | None = None) -> NDArray[np.float64]:
+        """With the disagreements of two labels resolved, where they are given."""
+        rows, cols, agree = self.rows, self.cols, self.agree
         if i is not None and j is not None:
-            forward, backward = cells[..., i, j], cells[..., j, i]
+            forward, backward = self.cells[i, j], self.cells[j, i]
             half = (backward - forward) / 2
             agree = agree + forward + backward
-            rows[..., i] += half
-            rows[..., j] -= half
-            cols[..., i] -= half
-            cols[..., j] += half
-        return kappa_values(n, agree, rows, cols)
-
-    def with_and_without(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The table of all items, and without each item in turn."""
-        whole = self.cells.sum(axis=0)
-        return whole, whole - self.cells
+            rows, cols = rows.copy(), cols.copy()
+            rows[i] += half
+            rows[j] -= half
+            cols[i] -= half
+            cols[j] += half
+        return kappa_values(rows.sum(axis=0), agree, rows.T, cols.T)
 
 
 class _Alpha:
-    """Krippendorff's alpha from the counts of each item, disagreements label pair by label pair."""
+    """The same of Krippendorff's alpha; disagreements are counted label pair by label pair."""
 
     def __init__(self, counts: NDArray[np.int64], codes: NDArray[np.int64], number: int) -> None:
         q = counts.shape[1]
         apart = counts[:, :, None] * counts[:, None, :] / (counts.sum(axis=1) - 1)[:, None, None]
         apart[:, range(q), range(q)] = 0
-        self.q = q
-        self.cells = np.zeros((number, q + 1, q))
-        np.add.at(self.cells[:, :q], codes, apart)
-        np.add.at(self.cells[:, q], codes, counts)
+        cells = np.zeros((number, q + 1, q))
+        np.add.at(cells[:, :q], codes, apart)
+        np.add.at(cells[:, q], codes, counts)
+        whole = cells.sum(axis=0)
+        left = np.concatenate([whole - cells, whole[None]])
+        self.apart, self.totals = left[:, :q], left[:, q]
 
-    def values(self, cells: NDArray[Any], i: int | None = None, j: int | None = None) -> NDArray[np.float64]:
-        apart, totals = cells[..., : self.q, :], cells[..., self.q, :]
-        disagreement = apart.sum(axis=(-2, -1))
+    def values(self, i: int | None = None, j: int | None = None) -> NDArray[np.float64]:
+        disagreement = self.apart.sum(axis=(1, 2))
         if i is not None and j is not None:
-            disagreement = disagreement - apart[..., i, j] - apart[..., j, i]
-        return alpha_values(totals.sum(axis=-1), disagreement, totals)
-
-    def with_and_without(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        whole = self.cells.sum(axis=0)
-        return whole, whole - self.cells
+            disagreement = disagreement - self.apart[:, i, j] - self.apart[:, j, i]
+        return alpha_values(self.totals.sum(axis=1), disagreement, self.totals)
 
 
-def _gain(table: _Kappa | _Alpha, i: int, j: int, level: float) -> Number:
-    whole, without = table.with_and_without()
-    value = float(table.values(whole, i, j) - table.values(whole))
+def _gain(before: NDArray[np.float64], after: NDArray[np.float64], level: float) -> Number:
+    """How much higher it is after than before; the values without each item, and last that of all."""
+    gained = after - before
+    value, without = float(gained[-1]), gained[:-1]
     if np.isnan(value):
         return undefined_number("one_label_only")
     flags = ("too_few_clusters",) if len(without) < FEW_CLUSTERS else ()
-    spread = jackknife(table.values(without, i, j) - table.values(without))
+    spread = jackknife(without)
     interval = spread.interval(value, level)
     if interval is None:
         reason = "too_few_clusters" if spread.se is None else "no_variation"

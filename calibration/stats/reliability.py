@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .arrays import check_labels, check_level, encode_clusters, encode_labels
+from .arrays import check_labels, check_level, encode_clusters, encode_labels, kept_entries
 from .intervals import FEW_CLUSTERS
 from .quantiles import exact_lower_bound_of_all
 from .resampling import jackknife
@@ -91,7 +91,7 @@ def krippendorff_alpha(
             raise ValueError(
                 f"clusters must have one entry per unit: {len(counts)} units, {len(clusters)} entries"
             )
-        clusters = [cluster for cluster, keep in zip(clusters, pairable.tolist(), strict=True) if keep]
+        clusters = kept_entries(clusters, pairable)
     excluded = {
         "unlabelled": int((per_unit == 0).sum()),
         "labelled_once": int((per_unit == 1).sum()),
@@ -111,8 +111,9 @@ def krippendorff_alpha(
     if len(counts) == 0:
         return undefined_number("empty_overlap", **common)
     disagreement = (per_unit**2 - (counts**2).sum(axis=1)) / (per_unit - 1)
-    by_cluster = np.zeros((number, counts.shape[1]), dtype=np.int64)
-    np.add.at(by_cluster, codes, counts)
+    by_cluster = np.column_stack(
+        [np.bincount(codes, weights=of_label, minlength=number) for of_label in counts.T]
+    ).astype(np.int64)
     disagreed = np.bincount(codes, weights=disagreement, minlength=number)
     totals = by_cluster.sum(axis=0)
     value = float(alpha_values(totals.sum(), disagreed.sum(), totals))

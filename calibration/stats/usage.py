@@ -122,7 +122,7 @@ def label_use(
         own = np.eye(len(names))[given[shared, column]]
         others = counts[shared] - own
         others = others / np.maximum(others.sum(axis=1, keepdims=True), 1)
-        _, items = np.unique(codes[shared], return_inverse=True)
+        items, _clusters = encode_clusters(codes[shared], len(own))
         for place, label in enumerate(names):
             difference = _mean(own[:, place] - others[:, place], items, level)
             made.append(
