@@ -13,7 +13,18 @@ from typing import Any
 import numpy as np
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
-from django.db.models import BigIntegerField, Case, Expression, F, JSONField, QuerySet, Value, When
+from django.db.models import (
+    BigIntegerField,
+    BooleanField,
+    Case,
+    Expression,
+    F,
+    Func,
+    JSONField,
+    QuerySet,
+    Value,
+    When,
+)
 from django.db.models.functions import Cast
 
 from calibration.table import Ints
@@ -27,6 +38,16 @@ class Small:
 
     field: str | Expression
     size: int
+
+
+class Among(Func):
+    """Whether a field holds one of these ids. Of `in` each of thousands would be a parameter of its own."""
+
+    template = "%(expressions)s IN (%(ids)s)"
+    output_field = BooleanField()
+
+    def __init__(self, field: str, ids: Ints) -> None:
+        super().__init__(F(field), ids=", ".join(map(str, ids.tolist())) or "NULL")
 
 
 def int_columns(rows: QuerySet, *fields: str | Expression | Small) -> list[Ints]:

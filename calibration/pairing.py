@@ -25,7 +25,7 @@ from annotate.models import (
     Round,
     SecondLookTarget,
 )
-from calibration.columns import Small, code_of, int_columns
+from calibration.columns import Among, Small, code_of, int_columns
 from calibration.contents import IS_DECISION, Contents, contents_of, facts_of
 from calibration.models import JudgeRun, Verdict
 from calibration.sightings import FirstSeen, first_seen, had_seen
@@ -369,7 +369,7 @@ def _gold_alone(targets: Targets, round: Round) -> Column:
     labels = Annotation.objects.filter(round=round, dimension=targets.dimension).order_by()
     open_ones = np.flatnonzero(codes < 0)
     if len(open_ones) <= LOOKED_UP:
-        labels = labels.filter(response__in=np.unique(targets.response[open_ones]).tolist())
+        labels = labels.filter(Among("response_id", np.unique(targets.response[open_ones])))
     *key, by, said = int_columns(labels, *_key_of(targets), _grader(), code_of("label", targets.labels))
     rows = rows_of(targets, key)
     graders = [

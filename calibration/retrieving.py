@@ -18,7 +18,7 @@ from calibration.optional import CORRECT
 from calibration.pairing import dimensions_of, targets_of
 from calibration.rates import Scope, optional_rates, said_by_people, sources_of
 from calibration.stats.retrieval import RetrievalScores, retrieval_scores
-from calibration.table import MISSING, Ints, Mask, Table, Targets, row_of
+from calibration.table import Ints, Mask, Table, Targets, row_of
 from evalsets.labels import ABSTENTION, GROUNDING, LABELS
 from evalsets.models import EvalSetVersion, Item, Passage, Response, SystemRun
 
@@ -75,7 +75,7 @@ def scored(*, runs: Iterable[SystemRun], k: int = DEPTH) -> Scored:
     order = np.lexsort((np.array(rank, dtype=np.int64), row))
     wanted, wanted_documents = _named(passages_of), _named(documents_of)
     passage_code = _numbered(chain(wanted[1], served))
-    document_code = _numbered(wanted_documents[1])
+    document_code = _numbered(chain(wanted_documents[1], document))
     scores = retrieval_scores(
         np.where(expectation < 0, len(item), expectation),
         served=(row[order], _codes(served, passage_code)[order], _codes(document, document_code)[order]),
@@ -92,12 +92,12 @@ def _named(lists: Sequence[list[str] | None]) -> tuple[Ints, list[str]]:
     return np.repeat(np.arange(len(lists)), lengths), [name for names in lists for name in names or ()]
 
 
-def _numbered(names: Iterable[str]) -> dict[str, int]:
+def _numbered(names: Iterable[Any]) -> dict[Any, int]:
     return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
 
 def _codes(names: Sequence[str | None], code_of: Mapping[Any, int]) -> Ints:
-    return np.fromiter((code_of.get(name, MISSING) for name in names), dtype=np.int64, count=len(names))
+    return np.fromiter(map(code_of.__getitem__, names), dtype=np.int64, count=len(names))
 
 
 def retrieval_figures(found: Scored) -> Figures:
