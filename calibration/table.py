@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from evalsets.labels import LABELS, TARGET_OF
 
 MISSING = -1
+SPARSE = 16  # as many numbers may lie between two ids for a table of all of them to be worth it
 
 # Why a rater has no label for a target. Of a pair, the first of the two in this order is counted.
 REASONS = (
@@ -43,6 +44,11 @@ def row_of(known: Ints, wanted: Ints) -> Ints:
     """Where each wanted number stands among the known ones, which differ; -1 where it is not among them."""
     if not len(known):
         return np.full(len(wanted), MISSING, dtype=np.int64)
+    first, last = int(known.min()), int(known.max())
+    if last - first <= SPARSE * len(known):  # ids that were given one after the other, nearly always
+        place = np.full(last - first + 2, MISSING, dtype=np.int64)
+        place[known - first] = np.arange(len(known))
+        return place[np.where((wanted >= first) & (wanted <= last), wanted - first, last - first + 1)]
     order = np.argsort(known, kind="stable")
     place = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
     row = order[place]
@@ -162,14 +168,14 @@ class Targets:
     @cached_property
     def kinds(self) -> tuple[list[Mapping[str, Any]], Ints]:
         """The different facts that items have, and of each target which of them its item has."""
-        alike = {id(facts): facts for facts in self.item_facts.values()}
-        number = {one: kind for kind, one in enumerate(alike)}
-        kinds = np.array([number[id(facts)] for facts in self.item_facts.values()], dtype=np.int64)
+        facts = list(self.item_facts.values())
+        one_object = np.fromiter(map(id, facts), dtype=np.int64, count=len(facts))
+        _ids, first, kind = np.unique(one_object, return_index=True, return_inverse=True)
         items = np.fromiter(self.item_facts, dtype=np.int64, count=len(self.item_facts))
         rows = row_of(items, self.item)
         if (rows < 0).any():
             raise KeyError(f"nothing is known of item {self.item[rows.argmin()]}")
-        return list(alike.values()), kinds[rows]
+        return [facts[place] for place in first.tolist()], kind[rows]
 
     def fact(self, name: str) -> list[Any]:
         kinds, kind = self.kinds

@@ -119,18 +119,19 @@ def label_use(
     made = []
     for column, grader in enumerate(graders):
         shared = (given[:, column] >= 0) & (counts.sum(axis=1) >= 2)
-        own = np.eye(len(names))[given[shared, column]]
-        others = counts[shared] - own
-        others = others / np.maximum(others.sum(axis=1, keepdims=True), 1)
-        items, _clusters = encode_clusters(codes[shared], len(own))
+        said, of_all = given[shared, column], counts[shared]
+        number_of_others = of_all.sum(axis=1) - 1
+        items, _clusters = encode_clusters(codes[shared], len(said))
         for place, label in enumerate(names):
-            difference = _mean(own[:, place] - others[:, place], items, level)
+            own = (said == place).astype(float)
+            others = (of_all[:, place] - own) / np.maximum(number_of_others, 1)
+            difference = _mean(own - others, items, level)
             made.append(
                 LabelUse(
                     grader,
                     label,
-                    float(own[:, place].mean()) if len(own) else None,
-                    float(others[:, place].mean()) if len(own) else None,
+                    float(own.mean()) if len(own) else None,
+                    float(others.mean()) if len(own) else None,
                     Number(
                         **difference,
                         level=level,
