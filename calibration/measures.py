@@ -446,8 +446,9 @@ def rates_of(
     unit: str,
     dimensions: Iterable[str] = tuple(LABELS),
     companions: Companions | None = None,
+    strata: bool = True,
 ) -> Figures:
-    """Rates of one source of labels: over all systems, and of each system, stratum and sample apart.
+    """Rates of one source of labels: over all systems, of each system and, with `strata`, stratum and sample.
 
     `said` labels the rows of `claims` (the leaves), `verdict` those of `responses`. Grounding gives the
     hallucination rates, abstention the abstention rates.
@@ -474,6 +475,9 @@ def rates_of(
         {"system": name} | part(claims.targets.run == run, responses.targets.run == run)
         for run, name in responses.targets.run_names.items()
     ]
+    figures["per_stratum"] = []
+    if not strata:
+        return figures
     figures["per_stratum"] = [
         {"name": group.name, "value": group.value} | part(mask, group.mask)
         for group, mask in _with_claims(responses.by_stratum(), responses.targets.item, claims.targets.item)

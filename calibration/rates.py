@@ -28,10 +28,11 @@ def human_rates(
     source: str,
     unit: str,
     dimensions: Iterable[str] = tuple(LABELS),
+    strata: bool = True,
 ) -> Figures:
     """Rates by what people said; `source` is gold or grader:NAME."""
     said = said_by_people(version=version, round=round, source=source, dimensions=LABELS)
-    return _rates_of(said, unit=unit, dimensions=dimensions)
+    return _rates_of(said, unit=unit, dimensions=dimensions, strata=strata)
 
 
 def human_figures(*, version: EvalSetVersion, round: Round | None, source: str, unit: str) -> Figures:
@@ -59,7 +60,9 @@ def said_by_people(
     return said
 
 
-def _rates_of(said: Said, *, unit: str, dimensions: Iterable[str] = tuple(LABELS)) -> Figures:
+def _rates_of(
+    said: Said, *, unit: str, dimensions: Iterable[str] = tuple(LABELS), strata: bool = True
+) -> Figures:
     (claims, grounding), (responses, abstention) = said["grounding"], said["abstention"]
     figures = rates_of(
         claims=Table(claims),
@@ -69,6 +72,7 @@ def _rates_of(said: Said, *, unit: str, dimensions: Iterable[str] = tuple(LABELS
         unit=unit,
         dimensions=dimensions,
         companions=companions_of(responses, informative_of(said)),
+        strata=strata,
     )
     return with_response_ids(figures)
 

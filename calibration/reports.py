@@ -261,7 +261,12 @@ def _gold_headlines(version: EvalSetVersion, round: Round, dimension: str) -> Fi
     if dimension not in LABELS:
         return {}
     rates = human_rates(
-        version=version, round=round, source="gold", unit=version.primary_unit, dimensions=(dimension,)
+        version=version,
+        round=round,
+        source="gold",
+        unit=version.primary_unit,
+        dimensions=(dimension,),
+        strata=False,
     )
     if dimension == "grounding":
         extraction = extraction_of(runs_graded(version, round))

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from django.db.models import Q
+from numpy.typing import NDArray
 
 from annotate.models import Round
 from calibration import stats
@@ -37,14 +38,38 @@ class Scored:
     scores: RetrievalScores
     passages: Sequence[str]  # the name of each that `scores` counts as missing, by its number
 
-    def missing(self, wanted: Mask) -> dict[int, list[str]]:
-        """By row, the expected passages that one of these responses was not served."""
-        found: dict[int, list[str]] = {}
+    def missing(self, row: int) -> list[str]:
+        """The expected passages that one of these responses was not served."""
         rows, passages = self.scores.missing
-        among = wanted[rows]
-        for row, passage in zip(rows[among].tolist(), passages[among].tolist(), strict=True):
-            found.setdefault(row, []).append(self.passages[passage])
-        return found
+        first, last = np.searchsorted(rows, [row, row + 1])
+        return [self.passages[passage] for passage in passages[first:last].tolist()]
+
+
+class Cases(Sequence[Figures]):
+    """Wrong answers, each made when it is asked for: there may be tens of thousands."""
+
+    def __init__(self, found: Scored, rows: Ints, cause: NDArray[np.object_]) -> None:
+        self.found, self.rows, self.cause = found, rows, cause
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Figures: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Figures]: ...
+    def __getitem__(self, place: int | slice) -> Figures | list[Figures]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        row = int(self.rows[place])
+        response = int(self.found.responses.target[row])
+        return {"response": response, "cause": self.cause[place], "missing": self.found.missing(row)}
+
+    def first(self, number: int) -> list[Figures]:
+        """Those that a retriever owes before the rest."""
+        lacking = np.isin(self.rows, self.found.scores.missing[0])
+        order = np.lexsort((~lacking, np.isin(self.cause, SERVED_WELL)))
+        return [self[place] for place in order[:number].tolist()]
 
 
 def scored(*, runs: Iterable[SystemRun], k: int = DEPTH) -> Scored:
@@ -137,23 +162,18 @@ def wrong_answers(found: Scored, *, version: EvalSetVersion, round: Round | None
         for had_everything in (None, False, True)
     )
     had_everything = np.where(found.scores.had_everything, strayed, owed)
-    cause = np.where(found.scores.scored, had_everything, unknown)
+    cause = np.where(found.scores.scored, had_everything, unknown).astype(object)
     by_run = {
         name: Counter(cause[wrong & (responses.run == run)].tolist())
         for run, name in responses.run_names.items()
     }
     total = sum(by_run.values(), Counter())
-    rows, missing = np.flatnonzero(wrong), found.missing(wrong)
+    rows = np.flatnonzero(wrong)
     return {
         "wrong": sum(total.values()),
         "by_cause": dict(total),
         "per_system": [{"system": name, "by_cause": dict(causes)} for name, causes in by_run.items()],
-        "cases": [
-            {"response": response, "cause": why, "missing": missing.get(row, [])}
-            for row, response, why in zip(
-                rows.tolist(), responses.target[rows].tolist(), cause[rows].tolist(), strict=True
-            )
-        ],
+        "cases": Cases(found, rows, cause[rows]),
     }
 
 
@@ -176,9 +196,9 @@ def _wrong(version: EvalSetVersion, round: Round | None, source: str) -> Ints:
     return np.setdiff1d(wrong, responses.target[responses.empty | other])
 
 
-def with_responses(cases: Sequence[Figures]) -> list[Figures]:
+def with_responses(cases: Cases) -> list[Figures]:
     """The first of the cases, those that a retriever owes before the rest, with the response itself."""
-    order = sorted(cases, key=lambda case: (case["cause"] in SERVED_WELL, not case["missing"]))[:LISTED]
+    order = cases.first(LISTED)
     responses = Response.objects.select_related("item", "run__system").in_bulk(
         [case["response"] for case in order]
     )

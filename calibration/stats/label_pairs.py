@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .agreement import kappa_values
-from .arrays import check_labels, check_level, encode_clusters
+from .arrays import Codes, check_labels, check_level, encode_clusters
 from .intervals import FEW_CLUSTERS, clustered_rate
 from .reliability import alpha_values, label_counts
 from .resampling import jackknife
@@ -153,7 +153,7 @@ def label_pair_costs(
 class _Kappa:
     """Kappa of two graders without each item in turn and, last, of all items."""
 
-    def __init__(self, given: NDArray[np.int64], codes: NDArray[np.int64], number: int, q: int) -> None:
+    def __init__(self, given: NDArray[np.int64], codes: Codes, number: int, q: int) -> None:
         flat = np.bincount((given[:, 0] * q + given[:, 1]) * number + codes, minlength=q * q * number)
         cells = flat.reshape(q, q, number)
         whole = cells.sum(axis=2, keepdims=True)
@@ -179,7 +179,7 @@ class _Kappa:
 class _Alpha:
     """The same of Krippendorff's alpha; disagreements are counted label pair by label pair."""
 
-    def __init__(self, counts: NDArray[np.int64], codes: NDArray[np.int64], number: int) -> None:
+    def __init__(self, counts: NDArray[np.int64], codes: Codes, number: int) -> None:
         q = counts.shape[1]
         apart = counts[:, :, None] * counts[:, None, :] / (counts.sum(axis=1) - 1)[:, None, None]
         apart[:, range(q), range(q)] = 0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .arrays import check_labels, check_level, encode_clusters
+from .arrays import Codes, check_labels, check_level, encode_clusters
 from .intervals import FEW_CLUSTERS
 from .reliability import label_counts
 from .resampling import jackknife
@@ -149,7 +149,7 @@ def label_use(
     return tuple(made)
 
 
-def _mean(values: NDArray[np.float64], items: NDArray[np.int64], level: float) -> dict[str, Any]:
+def _mean(values: NDArray[np.float64], items: Codes, level: float) -> dict[str, Any]:
     """A mean over targets with the interval over items."""
     if not len(values):
         return {"value": None}

@@ -102,7 +102,9 @@ def _people(form, found) -> dict:
     """Beside what a trusted judge says of the systems, what people say of them."""
     if not form.by_judge or "withheld" in found:
         return {}
-    people = human_rates(version=form.version, round=form.chosen_round, source="gold", unit=form.unit)
+    people = human_rates(
+        version=form.version, round=form.chosen_round, source="gold", unit=form.unit, strata=False
+    )
     return beside_people(found, people)
 
 
