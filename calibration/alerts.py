@@ -4,16 +4,27 @@
 moved.
 """
 
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
 from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import override
 
 from calibration.models import Alert, AlertDelivery
 from evalsets.access import LEAD
 from evalsets.models import EvalSet, EvalSetVersion, Membership
 
 Channel = AlertDelivery.Channel
+TITLE_CHARACTERS = 300
+
+
+@dataclass(frozen=True)
+class Words:
+    title: str
+    text: str = ""
 
 
 @transaction.atomic
@@ -22,24 +33,46 @@ def raise_alert(
     kind: str,
     evalset: EvalSet,
     key: str,
-    title: str,
-    text: str = "",
+    words: Callable[[], Words],
     link: str = "",
     version: EvalSetVersion | None = None,
 ) -> Alert:
     """Tell the leads of an eval set, once for each `key`: the name of the occurrence, unique in the eval set.
 
-    `link` is a path of this server (`reverse(...)`). Raised again under the same key it stays as it is, so a
-    caller may run as often as it likes. Inside a transaction of the caller it is told only if that one holds.
+    `words` makes the sentences in the language that is active, and is asked once for each of the server's: a
+    worker does not know who will read them. `link` is a path of this server (`reverse(...)`).
+
+    Raised again under the same key it stays as it is, so a caller may run as often as it likes. Inside a
+    transaction of the caller it is told only if that one holds.
     """
+    told = Alert.objects.filter(evalset=evalset, key=key).first()
+    if told:
+        return told
+    said = _in_all_languages(words)
+    own = said.pop(settings.LANGUAGE_CODE)
     alert, made = Alert.objects.get_or_create(
         evalset=evalset,
         key=key,
-        defaults={"kind": Alert.Kind(kind), "version": version, "title": title, "text": text, "link": link},
+        defaults={
+            "kind": Alert.Kind(kind),
+            "version": version,
+            "link": link,
+            "translations": said,
+            **own,
+        },
     )
     if made:
         AlertDelivery.objects.bulk_create(_deliveries_of(alert))
     return alert
+
+
+def _in_all_languages(words: Callable[[], Words]) -> dict[str, dict[str, str]]:
+    said = {}
+    for language, _name in settings.LANGUAGES:
+        with override(language):
+            found = asdict(words())
+        said[language] = found | {"title": found["title"][:TITLE_CHARACTERS]}
+    return said
 
 
 def _deliveries_of(alert: Alert) -> list[AlertDelivery]:

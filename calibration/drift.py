@@ -7,6 +7,7 @@ only a new judge run and its own report bring trust back.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from annotate.models import Assignment, Round
 from calibration import findings, sentinels, stats
-from calibration.alerts import raise_alert
+from calibration.alerts import Words, raise_alert
 from calibration.design import CALIBRATION, design_in_force, parts_of_items
 from calibration.evidence import gate_evidence, overlap_of
 from calibration.gate import NOT_TRUSTED, TRUSTED, decide
@@ -367,13 +368,20 @@ def _tell(report: CalibrationReport, holds: Standing) -> None:
         evalset=version.evalset,
         version=version,
         key=f"stale:{report.pk}:{_name_of(report, holds)}",
-        title=_("{judge} is no longer trusted for {dimension} on {version}").format(
-            judge=run.judge, dimension=report.dimension, version=version
-        )[:300],
-        text=". ".join(change[:1].upper() + change[1:] for change in holds.changes) + ".",
+        words=lambda: _words_of_lost_trust(report),
         link=reverse(
             "calibration:report", args=[version.evalset.slug, version.number, run.number, report.dimension]
         ),
+    )
+
+
+def _words_of_lost_trust(report: CalibrationReport) -> Words:
+    run = report.judge_run
+    title = _("{judge} is no longer trusted for {dimension} on {version}")
+    reasons = [change[:1].upper() + change[1:] for change in standing_of(report).changes]
+    return Words(
+        title.format(judge=run.judge, dimension=report.dimension, version=run.version),
+        ". ".join(reasons) + ".",
     )
 
 
@@ -395,9 +403,14 @@ def tell_of_stopped_runs() -> None:
             evalset=version.evalset,
             version=version,
             key=f"stopped:{run.pk}:{run.resumed_at.isoformat()}",
-            title=_("Sentinel run {number} of {judge} stopped before its end").format(
-                number=run.number, judge=run.judge
-            ),
-            text=". ".join(filter(None, [run.get_stop_reason_display(), run.stop_detail])),
+            words=partial(_words_of_stopped_run, run),
             link=reverse("calibration:judge_run", args=[version.evalset.slug, version.number, run.number]),
         )
+
+
+def _words_of_stopped_run(run: JudgeRun) -> Words:
+    title = _("Sentinel run {number} of {judge} stopped before its end")
+    return Words(
+        title.format(number=run.number, judge=run.judge),
+        ". ".join(filter(None, [str(run.get_stop_reason_display()), run.stop_detail])),
+    )

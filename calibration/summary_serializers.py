@@ -61,6 +61,8 @@ class DeliveryRow(serializers.Serializer):
 class AlertRow(serializers.ModelSerializer):
     id = serializers.IntegerField(source="pk")
     version = serializers.IntegerField(source="version.number", allow_null=True, default=None)
+    title = serializers.CharField(source="title_here")
+    text = serializers.CharField(source="text_here")
     acknowledged_by = serializers.CharField(allow_null=True)
     messages = DeliveryRow(source="deliveries", many=True)
 

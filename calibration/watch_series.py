@@ -152,7 +152,7 @@ def _series_of(asked: Asked, batches: list[WatchBatch], minimum: float) -> Itera
             Day(batch.date, counts[rate], counts["total"], counts["left_out"], why)
             for batch, counts, why in counted
         )
-        name = _NAMES[rate]().format(judge=asked.judge.name)
+        name = name_of_series(rate, asked.judge.name)
         yield _with_figures(f"{asked.judge.name}:{rate}", rate, name, asked, days, minimum)
 
 
@@ -162,6 +162,10 @@ _NAMES: dict[str, Callable[[], str]] = {
     "flagged": lambda: _("Responses with a flagged claim by {judge}"),
     "unverifiable": lambda: _("Responses with an unverifiable claim by {judge}"),
 }
+
+
+def name_of_series(rate: str, judge: str) -> str:
+    return _NAMES[rate]().format(judge=judge)
 
 
 def _with_figures(

@@ -15,12 +15,12 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from calibration.alerts import raise_alert
+from calibration.alerts import Words, raise_alert
 from calibration.leases import concurrency_of
 from calibration.models import Judge, JudgeRun, Watch, WatchBatch, WatchJudging, WatchMark
 from calibration.reports import dimensions_judged, standing
 from calibration.services import Refused, judge_named, run_inline, start_run
-from calibration.watch_series import Series, onset_of, series_of
+from calibration.watch_series import Series, name_of_series, onset_of, series_of
 from evalsets.importing import ImportRefused, Problem
 from evalsets.models import EvalSet, EvalSetVersion
 from evalsets.services import check_evalset, freeze_runs, freeze_version, store_evalset
@@ -249,13 +249,26 @@ def _tell(watch: Watch, series: Series) -> None:
         evalset=watch.version.evalset,
         version=watch.version,
         key=f"watch {watch.pk} {series.key} {way} {onset_of(series, minimum=watch.minimum)}",
-        title=_("{watch}: {series} has changed by {points:+.1f} points").format(
-            watch=watch.name, series=series.name, points=100 * change
-        ),
-        text=series.step.explain(),
+        words=lambda: _words_of_step(watch, series),
         link=reverse(
             "calibration:watch", args=[watch.version.evalset.slug, watch.version.number, watch.name]
         ),
+    )
+
+
+def _words_of_step(watch: Watch, series: Series) -> Words:
+    change, p = series.step.difference, series.step.p
+    assert change.value is not None and change.low is not None and change.high is not None
+    title = _("{watch}: {series} has changed by {points:+.1f} points")
+    text = _(
+        "The last 7 days against the days before: {points:+.1f} points, {level:.0%} interval {low:+.1f} to "
+        "{high:+.1f} (p {p:.4f})."
+    )
+    figures = {"points": 100 * change.value, "low": 100 * change.low, "high": 100 * change.high}
+    series_here = name_of_series(series.rate, series.judge)
+    return Words(
+        title.format(watch=watch.name, series=series_here, **figures),
+        text.format(level=change.level, p=p, **figures),
     )
 
 

@@ -5,6 +5,7 @@ from uuid import uuid4
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from evalsets.models import EvalSet, EvalSetVersion
@@ -24,8 +25,9 @@ class Alert(models.Model):
     )
     kind = models.CharField(max_length=20, choices=Kind.choices)
     key = models.CharField(max_length=200)  # names the occurrence, which is told once
-    title = models.CharField(max_length=300)
+    title = models.CharField(max_length=300)  # in the server's language, as messages have it
     text = models.TextField(blank=True)
+    translations = models.JSONField(default=dict, blank=True)  # language: {title, text}, of the others
     link = models.CharField(max_length=500, blank=True)  # a path of this server
     created_at = models.DateTimeField(auto_now_add=True)
     acknowledged_at = models.DateTimeField(null=True, blank=True)
@@ -46,6 +48,15 @@ class Alert(models.Model):
 
     def __str__(self):
         return self.title
+
+    @property
+    def title_here(self) -> str:
+        """In the language of whoever reads; an alert from before translations were kept has one only."""
+        return self.translations.get(get_language(), {}).get("title", self.title)
+
+    @property
+    def text_here(self) -> str:
+        return self.translations.get(get_language(), {}).get("text", self.text)
 
     @property
     def was_given_up(self) -> bool:

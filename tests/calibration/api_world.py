@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 
 from annotate import rubric_text, services
 from annotate.models import Assignment, ClaimSplit
-from calibration.alerts import raise_alert
+from calibration.alerts import Words, raise_alert
 from calibration.extraction_runs import start_extraction
 from calibration.models import Judge, JudgeRun
 from calibration.reports import build_report
@@ -99,7 +99,8 @@ def furnish(world: World) -> None:
     version, lead = world.version, world.lead
     watch = open_watch(version=version, name="production", judge=world.run.judge, person=lead)
     add_mark(watch=watch, date=date(2026, 3, 1), text="deploy", person=lead)
-    raise_alert(kind="stale", evalset=world.evalset, version=version, key="k", title="judge-a", text="why")
+    words = Words("judge-a", "why")
+    raise_alert(kind="stale", evalset=world.evalset, version=version, key="k", words=lambda: words)
     again = is_person(world.labelled.graders[0], world.grader)
     services.draw_second_look(round=world.labelled.round, graders=[again], n=3, seed=7, person=lead)
     extract_from_a_draft(world)

@@ -13,9 +13,10 @@ from django.core import mail
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import get_language, override
 
 from calibration import tasks, telling
-from calibration.alerts import raise_alert
+from calibration.alerts import Words, raise_alert
 from calibration.models import Alert, AlertDelivery
 from evalsets.models import EvalSetVersion, Membership
 from tests.calibration.labelled import labelled_set
@@ -64,18 +65,49 @@ def receiver(settings):
     made.server.server_close()
 
 
-def an_alert(evalset, key="run 3 grounding", **fields):
-    given = {
-        "kind": "stale",
-        "title": "judge-a is not trusted any more",
-        "text": "It changed.",
-        "link": "/x/",
-    }
+def an_alert(
+    evalset,
+    key="run 3 grounding",
+    title="judge-a is not trusted any more",
+    text="It changed.",
+    **fields,
+):
+    given = {"kind": "stale", "link": "/x/", "words": lambda: Words(title, text)}
     return raise_alert(evalset=evalset, key=key, **(given | fields))
 
 
 def later(**fields):
     AlertDelivery.objects.update(**{name: timezone.now() - timedelta(seconds=1) for name in fields})
+
+
+def words_in_the_language_of_whoever_is_asked():
+    return Words({"en": "It ended", "de": "Vorbei"}[get_language()], {"en": "why", "de": ""}[get_language()])
+
+
+def test_it_is_read_in_the_language_of_the_reader_and_sent_in_that_of_the_server(
+    client, lead, evalset, receiver
+):
+    with override("de"):
+        an_alert(evalset, words=words_in_the_language_of_whoever_is_asked)
+    client.force_login(lead)
+    address = reverse("calibration:alerts", args=[evalset.slug])
+    read = {
+        language: client.get(address, headers={"accept-language": language}).content.decode()
+        for language in ("en", "de")
+    }
+    assert "It ended" in read["en"] and "Vorbei" not in read["en"]
+    assert "Vorbei" in read["de"] and "It ended" not in read["de"] and "why" not in read["de"]
+    tasks.tell()
+    [(_headers, body)] = receiver.got
+    assert json.loads(body)["data"]["title"] == "It ended"
+
+
+def test_an_alert_from_before_translations_were_kept_is_read_as_it_was(client, lead, evalset):
+    alert = an_alert(evalset)
+    Alert.objects.filter(pk=alert.pk).update(translations={})
+    client.force_login(lead)
+    page = client.get(reverse("calibration:alerts", args=[evalset.slug]), headers={"accept-language": "de"})
+    assert alert.title in page.content.decode()
 
 
 # Once

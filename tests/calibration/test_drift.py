@@ -6,6 +6,7 @@ import pytest
 from django.db import DatabaseError, transaction
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import override
 
 from annotate import rubric_text
 from annotate.models import Grader, Round
@@ -189,6 +190,9 @@ def test_a_judge_that_reads_otherwise_is_stale_and_that_is_told_once(trusted):
     assert alert.kind == "stale"
     assert "judge-a is no longer trusted for grounding" in alert.title
     assert f"entinel run {sentinel.number}: right on " in alert.text
+    with override("de"):
+        assert "judge-a" in alert.title_here and alert.title_here != alert.title
+        assert alert.text_here != alert.text
     assert build_report(judge_run=run, round=labelled.round, dimension="grounding") == report
     assert not stands(labelled, run).trusted, "building again does not bring trust back"
 

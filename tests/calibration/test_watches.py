@@ -300,6 +300,8 @@ def test_a_step_is_told_once(watch):
     check_watches()
     alert = Alert.objects.get(key__contains="refused")
     assert "phrase-matcher" in alert.title
+    assert "Refusal rate" in alert.title and "Refusal rate" not in alert.translations["de"]["title"]
+    assert "The last 7 days against the days before: +" in alert.text
     assert alert.link == url("watch", "production")
     check_watches()
     assert not WatchBatch.objects.filter(checked_at__isnull=True).exists()

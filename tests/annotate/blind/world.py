@@ -21,7 +21,7 @@ from annotate.models import (
     WarmUpCase,
 )
 from annotate.queries import screen_of
-from calibration.alerts import raise_alert
+from calibration.alerts import Words, raise_alert
 from calibration.models import Judge, JudgeRun, Verdict
 from calibration.reports import build_report
 from evalsets.models import Claim, Item, Passage, Response
@@ -334,8 +334,7 @@ def _judge_answers(world):
         evalset=world.version.evalset,
         version=world.version,
         key="JUDGENAME",
-        title="JUDGENAME",
-        text="JUDGEDETAIL",
+        words=lambda: Words("JUDGENAME", "JUDGEDETAIL"),
     )
     for response in Response.objects.filter(version=world.version).exclude(text=""):
         for claim in [None, *response.claims.filter(parent=None)]:
