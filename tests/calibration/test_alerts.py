@@ -84,17 +84,19 @@ def words_in_the_language_of_whoever_is_asked():
     return Words({"en": "It ended", "de": "Vorbei"}[get_language()], {"en": "why", "de": ""}[get_language()])
 
 
+def read_in(language, client, person, evalset):
+    client.force_login(person)
+    address = reverse("calibration:alerts", args=[evalset.slug])
+    with override(None):  # a request leaves its language behind
+        return client.get(address, headers={"accept-language": language}).content.decode()
+
+
 def test_it_is_read_in_the_language_of_the_reader_and_sent_in_that_of_the_server(
     client, lead, evalset, receiver
 ):
     with override("de"):
         an_alert(evalset, words=words_in_the_language_of_whoever_is_asked)
-    client.force_login(lead)
-    address = reverse("calibration:alerts", args=[evalset.slug])
-    read = {
-        language: client.get(address, headers={"accept-language": language}).content.decode()
-        for language in ("en", "de")
-    }
+    read = {language: read_in(language, client, lead, evalset) for language in ("en", "de")}
     assert "It ended" in read["en"] and "Vorbei" not in read["en"]
     assert "Vorbei" in read["de"] and "It ended" not in read["de"] and "why" not in read["de"]
     tasks.tell()
@@ -105,9 +107,7 @@ def test_it_is_read_in_the_language_of_the_reader_and_sent_in_that_of_the_server
 def test_an_alert_from_before_translations_were_kept_is_read_as_it_was(client, lead, evalset):
     alert = an_alert(evalset)
     Alert.objects.filter(pk=alert.pk).update(translations={})
-    client.force_login(lead)
-    page = client.get(reverse("calibration:alerts", args=[evalset.slug]), headers={"accept-language": "de"})
-    assert alert.title in page.content.decode()
+    assert alert.title in read_in("de", client, lead, evalset)
 
 
 # Once
