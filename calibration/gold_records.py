@@ -387,6 +387,6 @@ def system_facts(run: SystemRun) -> Figures:
     }
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=1000)
 def utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

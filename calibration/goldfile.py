@@ -96,6 +96,7 @@ Row = dict[str, Any]
 Cells = list[str | None]  # in the order of FIELDS
 ToText = Callable[[Any], str]
 NO_TEXTS: Mapping[str, str] = {}
+AROUND = 100  # what a short text takes in memory beside its characters
 
 
 # Records
@@ -107,7 +108,7 @@ json_of: ToText = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 class Remembered:
     """A text made of a value, once for each object: the records of one response share theirs."""
 
-    MOST = 8_000_000  # characters
+    MOST = 1_000_000  # characters
 
     def __init__(self, made: ToText) -> None:
         self._made = made
@@ -118,7 +119,7 @@ class Remembered:
         found = self._held.get(id(value))
         if found is None:
             found = value, self._made(value)
-            self._characters += len(found[1])
+            self._characters += len(found[1]) + AROUND
             if self._characters > self.MOST:
                 self._held, self._characters = {}, len(found[1])
             self._held[id(value)] = found
@@ -406,7 +407,7 @@ _fragments = msgspec.json.Decoder(_Fragments).decode
 class _Values:
     """Values of JSON fragments; what the records of one response repeat is read once, and is one object."""
 
-    MOST = 4_000_000  # bytes of fragments
+    MOST = 1_000_000  # bytes of fragments
 
     def __init__(self) -> None:
         self._held: dict[bytes, tuple[Any, str]] = {}
@@ -428,7 +429,7 @@ class _Values:
     def _read(self, fragment: bytes) -> tuple[Any, str]:
         value = json.loads(fragment.decode("utf-8"))
         found = value, json_of(value)
-        self._size += len(fragment)
+        self._size += len(fragment) + AROUND
         if self._size > self.MOST:
             self._held, self._size = {}, len(fragment)
         self._held[fragment] = found
