@@ -246,21 +246,22 @@ class DisagreementQueue:
         mine = (
             f"FROM ranked m JOIN listed ON {ALIKE.format('m', 'listed')} WHERE {IS_TARGET.format('listed')}"
         )
+        at = f"(SELECT place FROM placed WHERE {IS_TARGET.format('placed')})"
         rows = self.sql.run(
-            f"SELECT placed.*, me.place, (SELECT MAX(ends) FROM ranked) FROM placed, "
-            f"(SELECT place FROM placed WHERE {IS_TARGET.format('placed')}) AS me "
-            "WHERE placed.place BETWEEN me.place - 1 AND me.place + 1",
-            target,
+            "SELECT placed.*, (SELECT MAX(ends) FROM ranked) FROM placed "
+            f"WHERE place BETWEEN {at} - 1 AND {at} + 1",
+            [*target, *target],
             in_order=(
                 f"k.ends >= (SELECT m.begins - 1 {mine}) AND k.begins <= (SELECT m.ends + 1 {mine})",
                 [*target, *target],
             ),
         )
-        near = {place - mine: self._row(row) for *row, place, mine, _total in rows}
-        if not near:
+        if not rows:
             first = self.first()
             return Place(None, len(self), None, first)
-        return Place(rows[0][-2], rows[0][-1], near.get(-1), near.get(1))
+        number = next(row[-2] for row in rows if list(row[:4]) == target)
+        near = {row[-2] - number: self._row(row) for row in rows}
+        return Place(number, rows[0][-1], near.get(-1), near.get(1))
 
     def _row(self, row: Sequence[Any]) -> Disagreement:
         dimension, response, claim, passage, status, packed, proposed, noted, flagged, rushed = row[:10]

@@ -137,7 +137,7 @@ def pages() -> dict[str, tuple[str, str]]:
         "round's responses": (f"{home}rounds/1/responses/", assigned),
         "disagreements": (f"{home}disagreements/", differ),
         "disagreements, a later page": (f"{home}disagreements/?status=all&page=40", differ),
-        "disagreements, one stratum": (f"{home}disagreements/?stratum=topic%3Dtopic+1", differ),
+        "disagreements, one stratum": (f"{home}disagreements/?stratum=topic%3Atopic+1", differ),
         "a disagreement": (target, differ),
         "decisions": (log, decided),
         "agreement on claims": (f"{home}agreement/?dimension=grounding", pairs("grounding")),
