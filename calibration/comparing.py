@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from annotate.models import Round
 from calibration import stats
+from calibration.design import design_in_force, of_calibration, parts_of_items
 from calibration.extraction import runs_graded
 from calibration.judge_figures import standings_of
 from calibration.measures import Figures, question_classes, repeats_behind, verdict_words
@@ -197,13 +198,14 @@ def _closed_for(found: Standing, runs: Iterable[SystemRun]) -> Figures | None:
 
 
 def _errors(judge_run: JudgeRun, round: Round, dimension: str, runs: Iterable[SystemRun]) -> Figures:
-    """Whether the judge errs alike on both systems, by the gold of each.
+    """Whether the judge errs alike on both systems, by the gold of each, without the items of its prompt.
 
     Of a judge that was asked repeatedly as the rates count its labels, and so is Youden's J.
     """
-    table = table_of(
-        version=judge_run.version, round=round, dimension=dimension, judge_run=judge_run
-    ).leaves()
+    version = judge_run.version
+    whole = table_of(version=version, round=round, dimension=dimension, judge_run=judge_run).leaves()
+    parts = parts_of_items(design_in_force(round), version)
+    table = whole.select(of_calibration(parts, whole.targets.item))
     assert table.judge is not None
     gold, judge, targets = table.blind_gold().codes, table.judge, table.targets
 

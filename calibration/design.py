@@ -8,12 +8,14 @@ it is the same whenever and wherever it is asked for.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from annotate.models import Round
 from calibration.models import CalibrationSplit, Judge
 from calibration.partition import CALIBRATION, FEW_SHOT, TUNING, part_of
+from calibration.table import Ints, Mask
 from evalsets.models import EvalSetVersion, Item
 from evalsets.queries import stratum_names
 
@@ -104,6 +106,11 @@ def parts_of_items(split: CalibrationSplit | None, version: EvalSetVersion) -> d
     """The part of every item of a version, by key."""
     items = version.items.values_list("pk", "item_id")
     return {pk: part_of_item(split, name) if split else CALIBRATION for pk, name in items}
+
+
+def of_calibration(parts: Mapping[int, str], items: Ints) -> Mask:
+    """Where an item counts for calibration numbers; `items` are keys."""
+    return np.array([parts[item] == CALIBRATION for item in items.tolist()], dtype=bool)
 
 
 def design_facts(split: CalibrationSplit | None, parts: Mapping[int, str]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from annotate.models import Assignment, Round
 from calibration import findings, sentinels, stats
 from calibration.alerts import Words, raise_alert
-from calibration.design import CALIBRATION, design_in_force, parts_of_items
+from calibration.design import design_in_force, of_calibration, parts_of_items
 from calibration.evidence import gate_evidence, overlap_of
 from calibration.gate import NOT_TRUSTED, TRUSTED, decide
 from calibration.models import Alert, CalibrationReport, DriftFinding, JudgeRun, SentinelPlan, Verdict
@@ -260,7 +260,7 @@ def _sample(run: JudgeRun, round: Round, dimension: str) -> Table:
     """What two people labelled of what the judge judged, without the items of its prompt."""
     table = table_of(version=run.version, round=round, dimension=dimension, judge_run=run)
     parts = parts_of_items(design_in_force(round), run.version)
-    counts = np.array([parts[item] == CALIBRATION for item in table.targets.item.tolist()], dtype=bool)
+    counts = of_calibration(parts, table.targets.item)
     twice = overlap_of(table, run.system_runs.values_list("pk", flat=True))
     return table.select(counts & twice).leaves()
 

@@ -9,7 +9,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
@@ -21,7 +20,14 @@ from calibration import evidence as sample
 from calibration.baselines import baselines_of
 from calibration.computed import members_of
 from calibration.correcting import corrected_share
-from calibration.design import CALIBRATION, SAMPLING, design_facts, design_in_force, parts_of_items, tried_on
+from calibration.design import (
+    SAMPLING,
+    design_facts,
+    design_in_force,
+    of_calibration,
+    parts_of_items,
+    tried_on,
+)
 from calibration.extraction import extraction_of, runs_graded, with_extraction
 from calibration.findings import alarms_about
 from calibration.gate import STALE, TRUSTED, UNCALIBRATED, GateDecision, decide, decide_by_system
@@ -99,9 +105,7 @@ def payload_of(*, judge_run: JudgeRun, round: Round, dimension: str) -> Figures:
     system_runs = list(judge_run.system_runs.values_list("pk", flat=True))
     split = design_in_force(round)
     parts = parts_of_items(split, version)
-    table = whole.select(
-        np.array([parts[item] == CALIBRATION for item in whole.targets.item.tolist()], dtype=bool)
-    )
+    table = whole.select(of_calibration(parts, whole.targets.item))
     found = sample.gate_evidence(
         table,
         system_runs=system_runs,

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotate.services.targets import Target
-from calibration.design import CALIBRATION, design_in_force, parts_of_items
+from calibration.design import design_in_force, of_calibration, parts_of_items
 from calibration.models import CalibrationReport, Judge, JudgeRun, SentinelPlan, Verdict
 from calibration.pairing import table_of
 from calibration.reports import opened_by, standing_of
@@ -63,7 +63,7 @@ def _with_gold(report: CalibrationReport) -> list[int]:
     table = table_of(version=run.version, round=round, dimension=report.dimension, judge_run=run).leaves()
     assert table.judge is not None
     parts = parts_of_items(design_in_force(round), run.version)
-    counts = np.array([parts[item] == CALIBRATION for item in table.targets.item.tolist()], dtype=bool)
+    counts = of_calibration(parts, table.targets.item)
     opened = run.system_runs.filter(number__in=opened_by(report)).values_list("pk", flat=True)
     kept = table.blind_gold().has & table.judge.has & counts & np.isin(table.targets.run, list(opened))
     wanted = set(table.targets.target[kept].tolist())

@@ -11,13 +11,14 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from calibration.comparing import Side, _errors, comparison
+from calibration.design import record_design
 from calibration.gold_export import export_gold
 from calibration.models import CalibrationReport, CalibrationSplit, Verdict
 from calibration.recompute import recompute
 from calibration.reports import build_report, judge_rates, standing
 from calibration.stats.proportions import two_proportion_test
 from calibration.summaries import build_summary
-from evalsets.models import EvalSet, Membership
+from evalsets.models import EvalSet, Item, Membership
 from tests.api import Api
 from tests.calibration.labelled import judged, labelled_set
 from tests.calibration.test_report import as_now
@@ -190,6 +191,19 @@ def test_a_comparison_is_refused_where_only_later_calls_err_otherwise_on_one_sid
     assert errors["specificity_p"] == pytest.approx(two_proportion_test(72, 80, 80, 80))
     assert errors["sensitivity_p"] == 1.0
     assert errors["youden"] == pytest.approx(152 / 160)
+
+
+def test_items_of_the_prompt_are_no_errors_of_a_comparison(repeated):
+    """Without the items that it errs on the judge errs nowhere."""
+    labelled, run, _report = repeated
+    labels: dict[int, set[str]] = {}
+    for claim, label in run.verdicts.exclude(label="").values_list("claim", "label"):
+        labels.setdefault(claim, set()).add(label)
+    doubted = [claim for claim, said in labels.items() if len(said) > 1]
+    items = Item.objects.filter(responses__claims__in=doubted).values_list("item_id", flat=True)
+    record_design(round=labelled.round, design="random", seed=1, few_shot=items)
+    errors = _errors(run, labelled.round, "grounding", labelled.runs)
+    assert (errors["equal"], errors["specificity_p"], errors["youden"]) == (True, 1.0, 1.0)
 
 
 def test_a_comparison_takes_the_means_of_both_sides(client, person, repeated, monkeypatch):
