@@ -78,8 +78,10 @@ def test_the_warm_up_goes_by_keyboard(open_as, grader_a, warm_round):
     cases = list(warm_round.rubric_version.warm_up_cases.all())
     for number, case in enumerate(cases, start=1):
         expect(page).to_have_title(f"Warm-up case {number} of {len(cases)} · Roles · Touchstone")
+        light_up = page.locator("[data-action=evidence]")
+        expect(light_up).to_be_visible()  # the script is there; the title comes first
         page.keyboard.press("e")
-        expect(page.locator("[data-action=evidence]")).to_have_attribute("aria-pressed", "true")
+        expect(light_up).to_have_attribute("aria-pressed", "true")
         page.keyboard.press("1")
         expect(page.get_by_text(case.explanation, exact=True)).to_be_visible()
         page.keyboard.press("Enter")

@@ -17,7 +17,9 @@ from django.conf import settings
 
 from tests.processes import OWN_VARIABLES
 
-SCRIPT_VARIABLES = OWN_VARIABLES | {"EXAMPLE", "HOST", "PORT", "PYTHON", "TOUCHSTONE_TESTING", "CI"}
+SCRIPT_VARIABLES = OWN_VARIABLES | {
+    *("CI", "EXAMPLE", "HOST", "PORT", "PYTHON", "TOUCHSTONE_TESTING", "WORKERS"),
+}
 LOCKS = {"running": "requirements.lock", "tests": "tests/requirements.lock"}
 
 
@@ -56,7 +58,7 @@ class Checkout:
             for name, value in os.environ.items()
             if name not in SCRIPT_VARIABLES and name not in ("DJANGO_SETTINGS_MODULE", "VIRTUAL_ENV")
         }
-        return {**kept, **variables}
+        return {**kept, "WORKERS": "1", **variables}
 
     def run(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -102,8 +102,9 @@ def test_run_twice_loses_nothing_and_ctrl_c_ends_all(terminal, ready, tmp_path):
 
 @pytest.mark.timeout(900)
 def test_killed_worker_and_clock_come_back_and_a_killed_web_server_ends_all(terminal, ready, tmp_path):
-    session = terminal(DATA_DIR=str(tmp_path), PORT=str(free_port()), EXAMPLE="0")
+    session = terminal(DATA_DIR=str(tmp_path), PORT=str(free_port()), EXAMPLE="0", WORKERS="2")
     session.wait_for("Touchstone runs at")
+    assert workers(ready) == {"1", "2"}
     for word, name in (("worker", "worker"), ("beat", "clock")):
         killed = session.process(word)
         os.kill(killed, signal.SIGKILL)
@@ -114,11 +115,18 @@ def test_killed_worker_and_clock_come_back_and_a_killed_web_server_ends_all(term
         ):
             time.sleep(0.1)
         assert session.process(word) != killed
+    assert workers(ready) == {"1", "2"}
     master = min(pid for pid in ready.processes() if _command(pid).find(" gunicorn ") > 0)
     os.kill(master, signal.SIGKILL)
     assert session.wait_for_end() == 1
     assert re.search(r"The web server ended \(code 137\); stopping everything\.", session.text)
     assert ready.processes() == []
+
+
+def workers(checkout: Checkout) -> set[str]:
+    """The numbers that the running ones have in their names."""
+    names = (re.search(r" worker .*--hostname \S+-(\d+)@", _command(pid)) for pid in checkout.processes())
+    return {name[1] for name in names if name}
 
 
 def _process_or_none(session: Terminal, word: str) -> int:
@@ -172,6 +180,12 @@ def test_taken_port_is_named_with_a_way_out(ready, tmp_path):
 @pytest.mark.parametrize("port", ["http", "0", "65536", "-1"])
 def test_port_that_is_none_is_refused(ready, port):
     assert sentence(ready.run(PORT=port)) == f"PORT must be a number from 1 to 65535, not '{port}'."
+
+
+@pytest.mark.parametrize("workers", ["two", "0", "100", "-1"])
+def test_workers_that_are_no_number_are_refused(ready, workers):
+    said = sentence(ready.run(WORKERS=workers, PORT=str(free_port())))
+    assert said == f"WORKERS must be a number from 1 to 99, not '{workers}'."
 
 
 def test_host_of_another_machine_is_refused(ready):
