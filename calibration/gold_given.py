@@ -182,7 +182,7 @@ def _unpacked(stream: BinaryIO, files: ExitStack, limits: Limits) -> dict[str, B
                         raise _refused(f"{name} has more than {most} unpacked, which is the limit")
             kept.seek(0)
             found[name] = kept
-    except (BadZipFile, OSError, RuntimeError, NotImplementedError, EOFError) as error:
+    except (BadZipFile, OSError, RuntimeError, EOFError) as error:
         raise _refused(f"the archive cannot be unpacked: {error}") from error
     return found
 
