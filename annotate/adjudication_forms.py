@@ -3,7 +3,7 @@
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotate.disagreements import Status, Wanted
+from annotate.disagreement_kinds import Status, Wanted
 from annotate.forms import MAX_TEXT
 from annotate.models import Adjudication
 from evalsets.forms import PlainForm

@@ -11,7 +11,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from annotate.asking import CITATION, CLAIM, PASSAGE, RESPONSE
-from annotate.disagreements import target_in_address
+from annotate.disagreement_kinds import target_in_address
 from annotate.models import Adjudication, Annotation, ClaimSplit, Dimension, Flag, Round
 from annotate.queries import RUSHED, hue_of, parts_around
 from annotate.services.adjudication import check_ready

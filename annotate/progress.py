@@ -23,7 +23,8 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from annotate.disagreements import DisagreementQueue, Status, target_in_address
+from annotate.disagreement_kinds import Status, target_in_address
+from annotate.disagreements import DisagreementQueue
 from annotate.models import (
     Annotation,
     Assignment,

@@ -10,7 +10,7 @@ from django.db.models import Prefetch, QuerySet
 from django.utils.translation import gettext as _
 
 from annotate.access import labels_of, unfinished_rounds
-from annotate.disagreements import target_in_address
+from annotate.disagreement_kinds import target_in_address
 from annotate.models import (
     Annotation,
     Dimension,

@@ -3,7 +3,7 @@
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from annotate.disagreements import Status
+from annotate.disagreement_kinds import Status
 from annotate.forms import MAX_TEXT, SecondLookForm
 from annotate.models import Adjudication, Annotation, Assignment, ClaimSplit, Round
 from annotate.rubric_queries import WarmUpResult

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotate.asking import PASSAGE, RESPONSE
-from annotate.disagreements import target_in_address
+from annotate.disagreement_kinds import target_in_address
 from annotate.models import Adjudication, Annotation, GoldLabel
 from calibration.models import CalibrationReport, GoldDoubt, Verdict
 from calibration.pairing import KEY_FIELDS, table_of

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from calibration.gate import TRUSTED
-from calibration.measures import HEADLINES, Figures
+from calibration.measures import Figures
 from calibration.models import Judge
+from calibration.rate_measures import HEADLINES
 from calibration.reports import closed_systems, dimensions_judged, judge_rates, standing
 from evalsets.models import EvalSetVersion
 

@@ -11,7 +11,7 @@ import numpy as np
 from django.db.models import Q
 
 from annotate.asking import PASSAGE, RESPONSE
-from annotate.disagreements import target_in_address
+from annotate.disagreement_kinds import target_in_address
 from annotate.models import Annotation, Flag, Round
 from annotate.queries import RUSHED
 from calibration.pairing import KEY_FIELDS

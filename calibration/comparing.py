@@ -17,10 +17,11 @@ from calibration import stats
 from calibration.design import design_in_force, of_calibration, parts_of_items
 from calibration.extraction import runs_graded
 from calibration.judge_figures import standings_of
-from calibration.measures import Figures, question_classes, repeats_behind, verdict_words
+from calibration.measures import Figures
 from calibration.models import Judge, JudgeRun
 from calibration.optional import Said, of_runs
 from calibration.pairing import run_names, table_of, targets_of
+from calibration.rate_measures import question_classes, repeats_behind, verdict_words
 from calibration.rates import said_by_judge, said_by_people
 from calibration.reports import Standing, gates_behind
 from calibration.stats.arrays import encode_clusters

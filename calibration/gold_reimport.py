@@ -7,7 +7,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from annotate import services as annotate
-from annotate.disagreements import target_in_address
+from annotate.disagreement_kinds import target_in_address
 from annotate.models import Adjudication, Annotation, GoldLabel, Round
 from annotate.services.targets import Target
 from calibration.gold_compare import Change, Comparison

@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from calibration.measures import Figures, agreement_of, rates_of
+from calibration.measures import Figures, agreement_of
+from calibration.rate_measures import rates_of
 from calibration.table import MISSING, Column, Table, Targets, gold_column, grader_column
 from evalsets.hashing import canonical_json, fingerprint
 from evalsets.inert import inert

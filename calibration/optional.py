@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration import stats
-from calibration.measures import Figures, verdict_words
+from calibration.measures import Figures
+from calibration.rate_measures import verdict_words
 from calibration.stats.arrays import encode_clusters
 from calibration.stats.intervals import share_of_runs
 from calibration.stats.mappings import RAGTRUTH_TYPES

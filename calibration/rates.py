@@ -10,10 +10,11 @@ from django.db.models import Exists, OuterRef
 from annotate.models import Annotation, Assignment, Grader, Round
 from calibration.extraction import runs_graded
 from calibration.levers import Setting
-from calibration.measures import Companions, Figures, rates_of, repeats_behind
+from calibration.measures import Figures
 from calibration.models import JudgeRun
 from calibration.optional import Figure, Said, Sources, figures_for, informative_of, of_items, of_runs
 from calibration.pairing import column_said, dimensions_of, judge_column, run_names, targets_of
+from calibration.rate_measures import Companions, rates_of, repeats_behind
 from calibration.table import Column, Ints, Table, Targets, nobody
 from evalsets.labels import LABELS
 from evalsets.models import Claim, EvalSetVersion, Passage, Response, SystemRun

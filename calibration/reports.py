@@ -31,10 +31,11 @@ from calibration.design import (
 from calibration.extraction import extraction_of, runs_graded, with_extraction
 from calibration.findings import alarms_about
 from calibration.gate import STALE, TRUSTED, UNCALIBRATED, GateDecision, decide, decide_by_system
-from calibration.measures import HEADLINES, Figures, judge_agreement_of, kappa_of, merged, pair_figures
+from calibration.measures import Figures, judge_agreement_of, kappa_of, pair_figures
 from calibration.models import CalibrationReport, CalibrationSplit, GoldDoubt, Judge, JudgeRun, Verdict
 from calibration.pairing import run_names, table_of
 from calibration.queries import kin_of, models_in
+from calibration.rate_measures import HEADLINES, merged
 from calibration.rates import human_rates
 from calibration.services import fingerprint_of, requested_of
 from calibration.table import Group, Table

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext as _
 
-from annotate.disagreements import target_in_address
+from annotate.disagreement_kinds import target_in_address
 from annotate.models import Dimension, Round
 from annotate.queries import hue_of
 from calibration.measures import Figures, pair_figures

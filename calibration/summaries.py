@@ -22,9 +22,10 @@ from calibration.extraction import extraction_of, runs_graded
 from calibration.gate import TRUSTED
 from calibration.gold_export import gate_of, judges_of
 from calibration.gold_records import utc
-from calibration.measures import HEADLINES, Figures
+from calibration.measures import Figures
 from calibration.models import CalibrationReport, Judge, Summary
 from calibration.pairing import dimensions_of, run_names, table_of
+from calibration.rate_measures import HEADLINES
 from calibration.reports import (
     Standing,
     closed_systems,

@@ -7,7 +7,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from calibration.gate import TRUSTED
-from calibration.measures import HEADLINES, Figures
+from calibration.measures import Figures
+from calibration.rate_measures import HEADLINES
 
 JUDGES_SHOWN = 8
 # Name -> where it stands among the rates, as in the manifest of a gold export.

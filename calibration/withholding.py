@@ -8,9 +8,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 
 from calibration.gate import INSUFFICIENT, TRUSTED, UNCALIBRATED
-from calibration.measures import HEADLINES, Figures
+from calibration.measures import Figures
 from calibration.models import JudgeRun
 from calibration.pairing import run_names
+from calibration.rate_measures import HEADLINES
 from calibration.rates import rates_of_judge_run
 from evalsets.models import Response, SystemRun
 

@@ -10,7 +10,8 @@ from annotate.access import labels_of
 from annotate.api.behind import BehindTheDoor
 from annotate.cases import Case
 from annotate.decisions import DecisionLog
-from annotate.disagreements import DisagreementQueue, Wanted
+from annotate.disagreement_kinds import Wanted
+from annotate.disagreements import DisagreementQueue
 from annotate.forms import OpenRoundForm, ReassignForm, SecondLookForm, graders_among_members
 from annotate.models import Adjudication, ClaimSplit, Grader, Round
 from annotate.progress import left_out_of, progress_of_round, progress_per_grader

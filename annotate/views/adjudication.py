@@ -21,7 +21,8 @@ from annotate.adjudication_forms import (
     SplitDecisionForm,
 )
 from annotate.cases import Case
-from annotate.disagreements import DisagreementQueue, Status, pairs_of, target_in_address
+from annotate.disagreement_kinds import Status, pairs_of, target_in_address
+from annotate.disagreements import DisagreementQueue
 from annotate.models import Adjudication, ClaimSplit, Round
 from annotate.queries import hue_of
 from evalsets.queries import strata_of

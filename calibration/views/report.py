@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from annotate.access import labels_of
-from annotate.disagreements import target_in_address
+from annotate.disagreement_kinds import target_in_address
 from calibration import figures
 from calibration.cases import CellForm, Differences, DoubtForm, NoDoubt, doubt_gold
 from calibration.measures import costly_cell

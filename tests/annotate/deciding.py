@@ -3,7 +3,8 @@
 from django.urls import reverse
 
 from annotate import services
-from annotate.disagreements import DisagreementQueue, Wanted
+from annotate.disagreement_kinds import Wanted
+from annotate.disagreements import DisagreementQueue
 from evalsets.models import Item
 from tests.annotate.worlds import claim_of, response_of
 

@@ -5,7 +5,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotate import services
-from annotate.disagreements import DisagreementQueue, Pair, Wanted
+from annotate.disagreement_kinds import Pair, Wanted
+from annotate.disagreements import DisagreementQueue
 from annotate.models import Adjudication, Annotation
 from tests.annotate.deciding import decision, disagreements, positions, url
 from tests.annotate.pages import soup

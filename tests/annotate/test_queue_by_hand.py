@@ -8,7 +8,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotate.disagreements import DisagreementQueue, Pair, Wanted
+from annotate.disagreement_kinds import Pair, Wanted
+from annotate.disagreements import DisagreementQueue
 from annotate.models import Adjudication, Annotation, Assignment, ClaimSplit, Flag
 from evalsets.labels import LABELS
 from evalsets.models import Claim

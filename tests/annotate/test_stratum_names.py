@@ -2,7 +2,8 @@
 
 import pytest
 
-from annotate.disagreements import DisagreementQueue, Wanted
+from annotate.disagreement_kinds import Wanted
+from annotate.disagreements import DisagreementQueue
 from tests.annotate.worlds import freeze_all, make_round, make_version, say
 
 # Quotes, digits, and what means something in a path into JSON.

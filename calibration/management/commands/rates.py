@@ -10,7 +10,7 @@ from calibration.management.reporting import (
     sentence_of,
     version_named,
 )
-from calibration.measures import HEADLINES
+from calibration.rate_measures import HEADLINES
 from calibration.rates import grader_names
 from evalsets.models import EvalSetVersion
 
