@@ -67,12 +67,13 @@ def under_way(run: JudgeRun) -> int:
 def claim_verdicts(*, run: JudgeRun, verdicts: Iterable[Verdict]) -> list[Claimed]:
     """Take these by one conditional update, in the transaction that counted the free places.
 
-    Those that somebody else has taken are not among them; none of them are when the run was stopped.
+    Those that somebody else has taken, or that wait again by now, are not among them; none of them are when
+    the run was stopped.
     """
     wanted = {verdict.pk: verdict for verdict in verdicts}
     token, now = uuid4(), timezone.now()
     is_running = JudgeRun.every.filter(pk=OuterRef("run_id"), state=JudgeRun.State.RUNNING)
-    Verdict.objects.filter(Exists(is_running), pk__in=wanted, state=State.PENDING).update(
+    due(run).filter(Exists(is_running), pk__in=wanted).update(
         state=State.CLAIMED,
         claim_token=token,
         lease_until=now + timedelta(seconds=settings.JUDGE_LEASE_SECONDS),

@@ -52,6 +52,7 @@ from calibration.targets import questions_about, what_follows
 
 log = logging.getLogger(__name__)
 
+CANDIDATES = 32  # verdicts that a turn looks at, at least, before it looks again
 CANDIDATES_A_CALL = 4  # verdicts that a turn looks at, for each call at a time, before it looks again
 PARTS_A_TURN = 4  # so many times as many candidates does each of several turns choose from
 CALLS_OF_A_TURN = 32  # calls at the same time in one turn; a judge with more of them gets more turns
@@ -172,15 +173,20 @@ class Turn:
         """While calls are under way: a place that becomes free should not wait for its prompt."""
         if self.is_dry or len(self.candidates) >= self.calls or not self._may_go_on():
             return
-        try:
-            self._look_for_candidates()
-        except (OperationalError, InterfaceError):
-            connection.close()  # what is under way comes first, and waits for the database if it has to
+        self._look_for_candidates()
 
     def _look_for_candidates(self) -> None:
+        try:
+            self._find_candidates()
+        except (OperationalError, InterfaceError):
+            if connection.in_atomic_block or not (self.in_flight or self.ended):
+                raise
+            connection.close()  # what is paid for comes first, and waits for the database if it has to
+
+    def _find_candidates(self) -> None:
         known = [candidate.verdict.pk for candidate in self.candidates]
         found = with_material(due(self.run).exclude(pk__in=known).order_by("pk"))
-        many = CANDIDATES_A_CALL * self.calls
+        many = max(CANDIDATES, CANDIDATES_A_CALL * self.calls)
         start = many * self._part_to_look_at()
         verdicts = list(found[start : start + many]) or (list(found[:many]) if start else [])
         self.candidates.extend(candidates_of(self.run, verdicts, self.setup))

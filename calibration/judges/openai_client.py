@@ -157,8 +157,8 @@ class OpenAIClient:
         """
         limits = self._openai.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
         try:
-            return self._client.post(
-                "/chat/completions", cast_to=str, content=body.encode(), options={"timeout": limits}
+            reply = self._client.post(
+                "/chat/completions", cast_to=bytes, content=body.encode(), options={"timeout": limits}
             )
         except self._openai.APIStatusError as error:
             raise self._failed(error) from error
@@ -168,6 +168,7 @@ class OpenAIClient:
             raise Retryable("transport", self._told(str(error.__cause__ or error))) from error
         except self._openai.OpenAIError as error:
             raise Retryable("transport", self._told(str(error))) from error
+        return reply.decode("utf-8-sig", "replace")  # JSON, whatever character set the server names
 
     def _failed(self, error) -> Retryable | Permanent:
         status, about = error.status_code, _text_of(error)

@@ -68,7 +68,7 @@ class Endpoint:
                 else:
                     await self._answer(reader, writer)
                 await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
             pass
         finally:
             writer.close()

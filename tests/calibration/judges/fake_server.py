@@ -61,8 +61,8 @@ class Handler(BaseHTTPRequestHandler):
     def answer(self, body, status=200, **headers):
         payload = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(payload)))
+        headers = {"Content_Type": "application/json", **headers}
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
@@ -134,6 +134,12 @@ class Handler(BaseHTTPRequestHandler):
     def be_closing(self, _body):
         self.connection.shutdown(socket.SHUT_RDWR)
         self.close_connection = True
+
+    def be_marked(self, body):
+        """With a byte order mark, and a character set that it is not in."""
+        text = json.dumps({"reason": "Fähre", "label": self.first_label(body)}, ensure_ascii=False)
+        reply = json.dumps(completion(text), ensure_ascii=False)
+        self.answer(reply.encode("utf-8-sig"), Content_Type="application/json; charset=iso-8859-1")
 
     def be_html(self, _body):
         self.answer(b"<html>maintenance</html>")

@@ -45,6 +45,11 @@ def test_one_call_with_schema_model_and_parameters(client, server):
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
+def test_a_reply_is_read_as_json_is_written(client, server):
+    server.default = "marked"
+    assert "Fähre" in ask(client).text
+
+
 @pytest.mark.parametrize(
     ("behaviour", "kind"),
     [

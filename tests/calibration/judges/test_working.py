@@ -254,6 +254,33 @@ def test_a_database_that_is_away_for_a_moment_loses_no_answer(judge, version, se
     assert server.calls == 9
 
 
+def test_a_database_that_is_away_when_the_next_are_looked_for_loses_no_answer(
+    judge, version, server, monkeypatch
+):
+    """While a call is under way, and once it has come back: neither is asked again."""
+    find, away = work.Turn._find_candidates, iter([True, True, False])
+
+    def fails(turn):
+        if (turn.in_flight or turn.ended) and next(away, False):
+            raise work.OperationalError("the database system is shutting down")
+        find(turn)
+
+    monkeypatch.setattr(work, "CANDIDATES", 1)
+    monkeypatch.setattr(work, "CANDIDATES_A_CALL", 1)
+    monkeypatch.setattr(work.Turn, "_find_candidates", fails)
+    monkeypatch.setattr(work, "connection", FakeConnection())
+    run = run_inline(run=start_run(judge=judge, version=version))
+    assert states_of(run) == {"valid": 9}
+    assert (server.calls, list(away)) == (9, [])
+
+
+def test_what_waits_again_is_not_claimed(judge, version):
+    run = start_run(judge=judge, version=version)
+    held_back = run.verdicts.first()
+    run.verdicts.filter(pk=held_back.pk).update(not_before=timezone.now() + timedelta(minutes=1))
+    assert claim_one(run, held_back) is None
+
+
 class FakeConnection:
     in_atomic_block = False
 
