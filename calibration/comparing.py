@@ -160,9 +160,13 @@ def _by_judge(before: Side, after: Side, family: int) -> Figures:
         if error["equal"] is False:
             refused.append(f"{dimension}: {error['sentence']}")
             continue
-        errors[dimension] = error
         of_first_calls = found.report.payload["agreement"]["judge_vs_gold"]["youden"]["value"]
-        youden[dimension] = error.get("youden", of_first_calls)
+        j = error.get("youden", of_first_calls)
+        if j is None or j <= 0:
+            sentence = _("{dimension}: by gold, the judge's labels tell nothing.")
+            refused.append(sentence.format(dimension=dimension))
+            continue
+        errors[dimension], youden[dimension] = error, j
         for run in (before.run, after.run):
             said[run.pk][dimension] = said_by_judge(judge_run=judge_run, dimension=dimension, runs=[run])
         columns = [of_run[dimension][1] for of_run in said.values()]
@@ -295,7 +299,7 @@ def _differences(
             failed_a=new.failed if youden else 0,
             failed_b=old.failed if youden else 0,
             family=family,
-            youden=(youden or {}).get(dimension) or 1.0,
+            youden=(youden or {}).get(dimension, 1.0),
             label=words,
             unit=unit if dimension == "grounding" else "response",
         )

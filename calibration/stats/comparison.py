@@ -395,7 +395,7 @@ def equal_error_test(
     Parameters
     ----------
     sensitivity_a, specificity_a, sensitivity_b, specificity_b : Number
-        From `judge_vs_gold` on each system's gold.
+        From `judge_vs_gold` or `sensitivity_and_specificity` on each system's gold.
     alpha : float
         Level of the two pooled score tests.
 

@@ -1,6 +1,6 @@
 """A judge against gold (or against one grader): the rows are gold, the columns the judge."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -179,10 +179,7 @@ def judge_vs_gold(
     """
     check_level(level)
     pairs = pair_up(gold, judge, labels, clusters, "gold", "judge")
-    wanted = frozenset(positive)
-    unknown = wanted - set(pairs.labels)
-    if unknown or not wanted:
-        raise ValueError(f"positive must be labels of the set, got {sorted(map(str, unknown)) or 'none'}")
+    wanted = _labels_among(positive, pairs.labels)
     collapsed = _collapse(pairs, wanted)
     sensitivity = _conditional(collapsed, 1, "Sensitivity", "judge-vs-gold-sensitivity", level, unit)
     specificity = _conditional(collapsed, 0, "Specificity", "judge-vs-gold-specificity", level, unit)
@@ -293,8 +290,14 @@ def sensitivity_and_specificity(
     if len(truth) != len(said):
         raise ValueError(f"gold and judge must have one entry a target, got {len(truth)} and {len(said)}")
     codes, n_clusters = encode_clusters(clusters, len(truth))
-    wanted = [position for position, label in enumerate(names) if label in frozenset(positive)]
+    wanted = [names.index(label) for label in _labels_among(positive, names)]
     is_bad, called_bad = np.isin(truth, wanted), np.isin(said, wanted)
+    no_gold, no_judge = truth < 0, (said < 0).all(axis=1)
+    excluded = {
+        "missing_gold": int((no_gold & ~no_judge).sum()),
+        "missing_judge": int((no_judge & ~no_gold).sum()),
+        "missing_both": int((no_gold & no_judge).sum()),
+    }
 
     def share(chosen: Any, hit: Any, label: str, definition: str) -> Number:
         known = (said >= 0) & chosen[:, None]
@@ -307,12 +310,21 @@ def sensitivity_and_specificity(
             level=level,
             unit=unit,
             undefined="single_class_gold",
+            excluded=excluded,
         )
 
     return (
         share((truth >= 0) & is_bad, called_bad, "Sensitivity", "judge-vs-gold-sensitivity"),
         share((truth >= 0) & ~is_bad, ~called_bad, "Specificity", "judge-vs-gold-specificity"),
     )
+
+
+def _labels_among(positive: Iterable[Hashable], labels: Sequence[Hashable]) -> frozenset[Hashable]:
+    wanted = frozenset(positive)
+    unknown = wanted - set(labels)
+    if unknown or not wanted:
+        raise ValueError(f"positive must be labels of the set, got {sorted(map(str, unknown)) or 'none'}")
+    return wanted
 
 
 def youden_index(sensitivity: Number, specificity: Number, pairs: Pairs) -> Number:

@@ -182,6 +182,7 @@ def test_equal_errors_of_the_judge():
 
 def test_sensitivity_and_specificity_of_one_call_are_those_of_the_confusion():
     gold, judge = words(K1, GROUNDING)
+    gold, judge = [*gold, None, "supported", None], [*judge, "supported", None, None]
     known = judge_vs_gold(gold, judge, labels=GROUNDING)
     assert sensitivity_and_specificity(gold, judge, labels=GROUNDING) == (
         known.sensitivity,
@@ -206,6 +207,16 @@ def test_sensitivity_and_specificity_of_several_calls_are_means_by_target():
     sensitivity, specificity = sensitivity_and_specificity(gold, judge, labels=GROUNDING)
     assert (sensitivity.numerator, sensitivity.denominator, sensitivity.value) == (2.5, 3, 2.5 / 3)
     assert (specificity.numerator, specificity.denominator, specificity.value) == (1.5, 2, 0.75)
+
+
+@pytest.mark.parametrize("positive", [[], ["none of them"]])
+def test_what_sensitivity_is_about_are_labels(positive):
+    with pytest.raises(ValueError, match="positive"):
+        sensitivity_and_specificity(["supported"], ["supported"], labels=GROUNDING, positive=positive)
+    one_by_one = sensitivity_and_specificity(
+        ["unsupported"], ["contradicted"], labels=GROUNDING, positive=iter(["contradicted", "unsupported"])
+    )
+    assert one_by_one[0].value == 1
 
 
 def test_without_a_class_of_gold_neither_is_a_number():
