@@ -24,16 +24,13 @@ from evalsets.importing.validate import fold_label
 from evalsets.models import EvalSetVersion, Response
 
 AT_ONCE = 1000  # rows in memory at a time
-NEEDED = ("content_hash", "response_id", "dimension", "label", "target_sha256")
+NEEDED = ("content_hash", "response_id", "claim_id", "dimension", "label", "target_sha256")
 TEXTS = ("question", "response", "claim", "context")
 # What an edit of the file cannot move: facts of the frozen version, and how gold came about.
 FACTS = ("source", "item_id", "sample", "strata", "answerable", "unanswerable_reason", "decision")
 OF_THIS_ROUND = ("adjudication",)
 # Why a target without gold cannot get it from a file.
-NOT_READY = frozenset({"split", "empty_response", "not_labelled", "not_assigned", "not_graded", "no_label"})
-
-
-Key = tuple[str, str, int | None, str]
+NOT_READY = frozenset({"split", "empty_response", "not_labelled", "not_graded"})
 
 
 class Change(NamedTuple):
@@ -181,9 +178,9 @@ class _Comparing:
                 words = _("the round has no such target")
                 self.found.unusable.problem(row.line, name, words, row.text(name))
 
-    def _records_of(self, responses: list[int]) -> Iterator[tuple[Key, tuple[Target, goldfile.Row]]]:
+    def _records_of(self, responses: list[int]) -> Iterator[tuple[goldfile.Key, tuple[Target, goldfile.Row]]]:
         for place, row in self.records.of(responses):
-            yield _key_of(row), (place, row)
+            yield goldfile.key_of(row), (place, row)
 
     def _is_whole(self, row: GivenRow) -> bool:
         """Whether it says what it is about, and that is this version."""
@@ -243,7 +240,11 @@ class _Comparing:
         for name in self.compared:
             if name in row and not row.is_as(name, record[name]):
                 self.found.differing[name] += 1
-        if self.is_own and _said_in(row.value("annotations")) != _said_in(record["annotations"]):
+        if (
+            self.is_own
+            and "annotations" in row
+            and _said_in(row.value("annotations")) != _said_in(record["annotations"])
+        ):
             self.found.differing["annotations"] += 1
         if label == record["label"]:
             self.found.same += 1
@@ -275,12 +276,6 @@ class _Comparing:
         columns = ("dimension", "response_id", "claim_id", "passage_id")
         for row in gold.order_by(*columns[1:], "dimension").values_list(*columns):
             yield Target(*row)
-
-
-def _key_of(row: goldfile.Row) -> Key:
-    """What names a target in a file: response, claim, rank of the passage, dimension."""
-    rank = row["passage"]["rank"] if row["passage"] else None
-    return row["response_id"], row["claim_id"] or "", rank, row["dimension"]
 
 
 def _said_in(annotations: Any) -> Any:

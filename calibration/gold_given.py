@@ -6,9 +6,11 @@ believed: whether its texts are those of the version is for the caller to say, w
 
 import hashlib
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO
@@ -96,10 +98,7 @@ class GivenRow:
         given = self.fields.get(name, _ABSENT)
         if not self.is_csv:
             return bool(given == current and type(given) is type(current))
-        written = (
-            current if isinstance(current, str) else "" if current is None else goldfile.json_of(current)
-        )
-        if given == inert(written):
+        if given == _cell(current):
             return True
         # A spreadsheet writes TRUE, and may space the JSON of a cell in its own way.
         return not isinstance(current, str) and self.value(name) in (current, _as_spreadsheet(current))
@@ -182,7 +181,7 @@ def _unpacked(stream: BinaryIO, files: ExitStack, limits: Limits) -> dict[str, B
                         raise _refused(f"{name} has more than {most} unpacked, which is the limit")
             kept.seek(0)
             found[name] = kept
-    except (BadZipFile, OSError, RuntimeError, EOFError) as error:
+    except (BadZipFile, OSError, RuntimeError, EOFError, zlib.error, LZMAError) as error:
         raise _refused(f"the archive cannot be unpacked: {error}") from error
     return found
 
@@ -217,15 +216,14 @@ def _recorded_hashes(manifest: BinaryIO | None) -> dict[str, str] | None:
         raise _refused(f"manifest.json cannot be read: {error!r}") from error
 
 
-def _left_out(unresolved: BinaryIO) -> frozenset[tuple[Any, ...]]:
-    """Targets with gold that was not asked for, as (response, claim, rank of the passage, dimension)."""
+def _left_out(unresolved: BinaryIO) -> frozenset[goldfile.Key]:
+    """Targets with gold that was not asked for."""
     found = set()
     try:
         for line in unresolved:
             row = json.loads(line)
             if row["reason"] == goldfile.FILTERED:
-                rank = row["passage"]["rank"] if row["passage"] else None
-                found.add((row["response_id"], row["claim_id"] or "", rank, row["dimension"]))
+                found.add(goldfile.key_of(row))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _refused(f"unresolved.jsonl cannot be read: {error!r}") from error
     return frozenset(found)

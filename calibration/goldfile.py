@@ -94,6 +94,7 @@ BY_NAME = "kappa_first_two_by_name"
 BY_NUMBER = "review_queue"
 
 Row = dict[str, Any]
+Key = tuple[str, str, int | None, str]
 Cells = list[str | None]  # in the order of FIELDS
 ToText = Callable[[Any], str]
 NO_TEXTS: Mapping[str, str] = {}
@@ -104,6 +105,12 @@ AROUND = 100  # what a short text takes in memory beside its characters
 
 
 json_of: ToText = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+def key_of(row: Row) -> Key:
+    """What names a target in a file: response, claim, rank of the passage, dimension."""
+    rank = row["passage"]["rank"] if row["passage"] else None
+    return row["response_id"], row["claim_id"] or "", rank, row["dimension"]
 
 
 class Remembered:

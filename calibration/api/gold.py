@@ -94,7 +94,7 @@ class GoldFile(ApiView):
 class EditedGold(BehindTheDoor):
     """What changed in an edited gold set. With `take_over` the changes become decisions of the log.
 
-    All or none of them: a change that cannot be taken over is told with its line.
+    Without `lines`: all that `can_be_taken`. All of these or none: one that fails is told with its line.
     """
 
     tag, reads, writes = TAG, Scope.ROUNDS, Scope.ROUNDS

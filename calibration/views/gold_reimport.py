@@ -8,7 +8,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotate.access import labels_of
 from annotate.models import Round
 from calibration.gold_forms import GoldFileForm, TakeOverForm, shown_of
-from calibration.gold_reimport import described, listed, take_over
+from calibration.gold_reimport import MOST_LISTED, described, listed, take_over
 from calibration.views.exchange import within_the_limit
 from evalsets.importing import ImportRefused
 
@@ -30,13 +30,14 @@ def compare_gold(request, slug, number):
         context |= {"problems": refused.problems, "left_out": refused.left_out}
         return render(request, PAGE, context, status=422)
     take = TakeOverForm(initial={"shown": shown_of(found)})
-    told = listed(found)
+    cannot = [change for change in found.new if not change.can_be_taken]
     context |= {
-        "found": told,
+        "found": listed(found),
         "take": take,
         "to_take": described(take.changes, found.round),
         "not_shown": len(found.to_take) - len(take.changes),
-        "cannot": [change for change in told["new"] if not change["can_be_taken"]],
+        "cannot": described(cannot[:MOST_LISTED], found.round),
+        "cannot_not_listed": len(cannot[MOST_LISTED:]),
     }
     return render(request, PAGE, context)
 

@@ -241,6 +241,29 @@ def test_what_is_no_gold_is_refused(labelled, tmp_path, content, field):
     assert refused(labelled, path)[0]["field"] == field
 
 
+def test_a_damaged_archive_is_refused(labelled, folder, tmp_path):
+    path = tmp_path / "gold.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(folder / "gold.jsonl", "gold.jsonl")
+    content = bytearray(path.read_bytes())
+    content[60:90] = bytes(30)
+    path.write_bytes(content)
+    assert "cannot be unpacked" in refused(labelled, path)[0]["message"]
+
+
+def test_columns_that_are_facts_may_be_missing(labelled, folder):
+    lines = list(goldfile.records(folder / "gold.jsonl"))
+    for row in lines:
+        del row["annotations"], row["strata"]
+    alone = folder.with_name("alone.jsonl")
+    alone.write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
+    told = run(labelled, alone)
+    assert (told["counts"]["same"], told["differing"]) == (len(lines), {})
+    del lines[0]["claim_id"]
+    alone.write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
+    assert [(p["line"], p["field"]) for p in refused(labelled, alone)] == [(1, "claim_id")]
+
+
 def test_a_target_that_stands_twice_counts_once(labelled, folder):
     lines = (folder / "gold.jsonl").read_text(encoding="utf-8").rstrip("\n").split("\n")
     (folder / "gold.jsonl").write_text("\n".join([*lines, lines[0]]) + "\n", encoding="utf-8")

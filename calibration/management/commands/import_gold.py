@@ -60,6 +60,8 @@ class Command(ExchangeCommand):
         super()._tell(result)
         for change in result["changed"] + result["new"]:
             self.stdout.write(_in_words(change))
+        for gone in result["missing"]:
+            self.stdout.write(f"not in the file: {gone['dimension']} of {_names(gone)}: {gone['label']}")
         for problem in result["unusable"]:
             self.stdout.write("line {line}, {field}: {message} [{value}]".format(**problem))
         for kind, n in result["not_listed"].items():
@@ -68,14 +70,18 @@ class Command(ExchangeCommand):
         if result["differing"]:
             fields = ", ".join(f"{name} ({n})" for name, n in result["differing"].items())
             self.stdout.write(f"Other fields that differ, and are not taken over: {fields}")
-        if result["taken"]:
-            self.stdout.write(f"{result['taken']} labels were taken over.")
+        taken = result["taken"]
+        self.stdout.write(f"{taken} labels were taken over." if taken else "Nothing was stored.")
+
+
+def _names(target: dict) -> str:
+    passage = f"passage {target['passage']['rank']}" if target["passage"] else None
+    return "/".join(filter(None, (target["response_id"], target["claim_id"], passage)))
 
 
 def _in_words(change: dict) -> str:
-    names = "/".join(filter(None, (change["response_id"], change["claim_id"])))
     before = change["from"] or f"no gold ({change['why_no_gold']})"
-    return f"line {change['line']}, {change['dimension']} of {names}: {before} -> {change['to']}"
+    return f"line {change['line']}, {change['dimension']} of {_names(change)}: {before} -> {change['to']}"
 
 
 def _lead_of(version: EvalSetVersion, options: dict):
