@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.db.models import Prefetch, QuerySet
 from django.utils.translation import gettext as _
 
-from annotate.access import labels_of, unfinished_rounds
+from annotate.access import labels_of, unfinished_anywhere
 from annotate.disagreement_kinds import target_in_address
 from annotate.models import (
     Annotation,
@@ -67,8 +67,7 @@ def dismissed_tasks(evalset: EvalSet) -> list[ShownTask]:
 
 def to_do_of(person, version: EvalSetVersion) -> dict[str, Any]:
     """Notes for the rubric tell what was said of a claim: nothing for somebody who still grades."""
-    versions = version.evalset.versions.all()
-    if any(unfinished_rounds(person, v).exists() for v in versions):
+    if unfinished_anywhere(person, version.evalset).exists():
         return {"still_grading": True, "tasks": [], "dismissed": []}
     tasks, dismissed = open_tasks(version.evalset), dismissed_tasks(version.evalset)
     told = {

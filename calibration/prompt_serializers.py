@@ -118,7 +118,9 @@ class Prices(serializers.Serializer):
 
 class CaseQuery(serializers.Serializer):
     row = Text(required=False, max_length=30, help_text="The label of gold.")
-    column = Text(required=False, max_length=30, help_text="The label of the judge.")
+    column = Text(
+        required=False, max_length=30, help_text="The label of the judge; that of gold: where both agree."
+    )
     group = Text(required=False, max_length=500, help_text="A system or stratum: NAME=VALUE.")
 
 

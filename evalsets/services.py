@@ -342,5 +342,5 @@ def remove_member(*, membership: Membership) -> None:
     EvalSet.objects.select_for_update().get(pk=membership.evalset_id)
     leads = Membership.objects.filter(evalset=membership.evalset_id, role=LEAD, person__is_active=True)
     if membership.role == LEAD and not leads.exclude(pk=membership.pk).exists():
-        raise LastLead
+        raise LastLead(_("An eval set needs a lead: make somebody else lead first."))
     membership.delete()

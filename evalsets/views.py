@@ -116,8 +116,8 @@ def remove_member(request, slug, pk):
     membership = get_object_or_404(found.memberships.select_related("person"), pk=pk)
     try:
         services.remove_member(membership=membership)
-    except services.LastLead:
-        messages.error(request, _("An eval set needs a lead: make somebody else lead first."))
+    except services.LastLead as error:
+        messages.error(request, str(error))
     else:
         removed = {"person": membership.person, "role": membership.get_role_display()}
         messages.success(request, _("%(person)s is no longer %(role)s here.") % removed)

@@ -133,14 +133,19 @@ def _named(round, given) -> dict:
     """What the form of the page takes: people and graders go by name here."""
     evalset = round.version.evalset
     known = dict(graders_among_members(evalset).values_list("username", "pk"))
-    own = Grader.objects.filter(evalset=evalset, name=given.get("of")).first()
+    graders = dict(Grader.objects.filter(evalset=evalset).values_list("name", "pk"))
     return {
         "n": given["n"],
         "dimension": given.get("dimension", ""),
-        "of": own.pk if own else given.get("of"),
-        "people": [known.get(name, name) for name in given["graders"]],
+        "of": _pk(graders, given.get("of")),
+        "people": [_pk(known, name) for name in given["graders"]],
         "seed": given.get("seed", services.new_seed()),
     }
+
+
+def _pk(known: dict[str, int], name: str | None) -> int | str | None:
+    """A name that is not there stays one that the form does not know, also where it looks like a key."""
+    return known.get(name, f"“{name}”") if name else None
 
 
 class Reassign(BehindTheDoor):
@@ -156,8 +161,7 @@ class Reassign(BehindTheDoor):
         given = self.body(request, serializers.Reassigning)
         known = dict(graders_among_members(round.version.evalset).values_list("username", "pk"))
         graders = dict(Grader.objects.filter(evalset=round.version.evalset).values_list("name", "pk"))
-        named = {"grader": graders.get(given.get("grader"), given.get("grader"))}
-        named["to"] = known.get(given.get("to"), given.get("to"))
+        named = {"grader": _pk(graders, given.get("grader")), "to": _pk(known, given.get("to"))}
         form = ReassignForm(named | {"at_most": given.get("at_most")}, round=round)
         if not form.is_valid():
             raise Refusal.of_form(form)

@@ -1,11 +1,12 @@
 """The rubric of an eval set: its versions, what changed between two, and what it should say."""
 
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
 from rest_framework.response import Response
 
 from annotate import rubric_serializers as serializers
 from annotate import services
-from annotate.access import labels_of
+from annotate.access import labels_of, told_of
 from annotate.api.behind import BehindTheDoor
 from annotate.material import content_of
 from annotate.models import RubricTask
@@ -37,11 +38,10 @@ class RubricVersions(ListView):
         content = self.body(request, serializers.NewRubricVersion)
         settles = set(content.pop("settles", ()))
         _refuse_what_is_wrong(content)
-        tasks = [shown.task for shown in to_do_of(request.user, version)["tasks"]]
         written, is_new = services.write_rubric_version(
             rubric=services.latest_rubric(evalset=version.evalset, person=request.user).rubric,
             content=content,
-            settles=[task for task in tasks if task.pk in settles],
+            settles=_notes(request.user, version, settles),
             person=request.user,
         )
         told = serializers.RubricWhole(written).data
@@ -53,6 +53,18 @@ def _refuse_what_is_wrong(content) -> None:
         errors = [error(problem.message, field=_in_words(problem.where)) for problem in wrong]
         said = " ".join(dict.fromkeys(problem.message for problem in wrong))
         raise Refusal(409, "refused", said, errors=errors)
+
+
+def _notes(person, version, ids: set[int]) -> list[RubricTask]:
+    if not ids:
+        return []
+    told_of(person, version.evalset.slug)
+    tasks = {shown.task.pk: shown.task for shown in to_do_of(person, version)["tasks"]}
+    if unknown := sorted(ids - tasks.keys()):
+        words = _("No open note has this id.")
+        errors = [error(words, field="settles", value=pk) for pk in unknown]
+        raise Refusal(409, "refused", words, errors=errors)
+    return [tasks[pk] for pk in sorted(ids)]
 
 
 def _in_words(where: Path) -> str:
@@ -98,6 +110,7 @@ class RubricNotes(ListView):
 
     def rows(self):
         version = labels_of(self.request.user, self.kwargs["slug"], self.kwargs["number"])
+        told_of(self.request.user, version.evalset.slug)
         found = to_do_of(self.request.user, version)
         return found["tasks"] + found["dismissed"]
 

@@ -7,6 +7,7 @@ from annotate.access import labels_of
 from annotate.api.behind import BehindTheDoor
 from calibration import prompt_serializers as serializers
 from calibration.forms import PromptForm, TrialForm
+from calibration.judges.material import wording_of
 from calibration.models import PromptVersion
 from calibration.prompt_versions import add_prompt_version, difference, trial, wordings_of
 from calibration.services import rubric_in_force
@@ -52,7 +53,7 @@ class Prompts(BehindTheDoor, ListView):
         if not form.is_valid():
             raise Refusal.of_form(form)
         made = add_prompt_version(evalset=version.evalset, person=request.user, **form.wording)
-        told = serializers.PromptRow(_one(version.evalset, str(made.number))).data
+        told = serializers.PromptRow((wording_of(version.evalset, str(made.number)), made)).data
         return Response(told, status=201)
 
 

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from django.utils.translation import gettext as _
 from rest_framework.response import Response
 
 from evalsets import queries, serializers, services
@@ -92,8 +91,7 @@ class Member(ApiView):
         try:
             services.remove_member(membership=membership)
         except services.LastLead as error:
-            words = _("An eval set needs a lead: make somebody else lead first.")
-            raise Refusal(409, "last-lead", words) from error
+            raise Refusal(409, "last-lead", str(error)) from error
         return Response(status=204)
 
 

@@ -5,7 +5,7 @@ import pytest
 from annotate import services
 from annotate.models import Adjudication, Assignment, ClaimSplit, RubricTask, RubricVersion
 from evalsets.models import Membership
-from tests.annotate.worlds import claim_of, decide, gold_of, grader_of, make_round
+from tests.annotate.worlds import claim_of, decide, gold_of, grader_of, make_round, make_version
 from tests.api import Api, problem
 
 pytestmark = pytest.mark.django_db
@@ -129,14 +129,35 @@ def test_a_rubric_version_settles_the_notes_that_it_names(api, split_over_six, l
     problem(api.post(f"{place}/dismiss/"), 409)
 
 
+def test_notes_are_settled_by_whom_they_are_open_to(api, split_over_six, lead, grader_a, version):
+    content = latest(api) | {"decisions": "Read it literally."}
+    told = problem(api.post(f"{V}/rubric/versions/", content | {"settles": [4711]}), 409)
+    assert [(error["field"], error["value"]) for error in told["errors"]] == [("settles", "4711")]
+    decide(split_over_six, lead, 6, "supported")
+    rubric = split_over_six.rubric_version.rubric
+    note = services.note_for_rubric(
+        rubric=rubric, adjudication=Adjudication.objects.get(), text="Say it.", person=lead
+    )
+    Membership.objects.create(evalset=version.evalset, person=lead, role="grader")
+    make_round(make_version(version.evalset), lead, grader_a)
+    problem(api.post(f"{V}/rubric/versions/", content | {"settles": [note.pk]}), 403)
+    problem(api.get(f"{V}/rubric/notes/"), 403)
+    assert RubricVersion.objects.count() == 1
+
+
 # Handing over
+
+
+def api_left(round, person):
+    own = Assignment.objects.filter(round=round, grader=grader_of(round, person))
+    return own.filter(state=Assignment.State.PENDING).count()
 
 
 def test_unfinished_work_is_handed_over(api, round, grader_a, grader_b, member):
     third = member("third", "grader")
     asked = {"grader": grader_of(round, grader_a).name, "to": "third", "at_most": 2}
     told = api.post(f"{V}/rounds/1/reassign/", asked, key="h").json()
-    assert told["moved"] == 2
+    assert (told["moved"], told["left"]) == (2, api_left(round, grader_a))
     assert api.post(f"{V}/rounds/1/reassign/", asked, key="h").json() == told
     assert Assignment.objects.filter(round=round, grader=grader_of(round, third)).count() == 2
 
@@ -145,6 +166,18 @@ def test_unfinished_work_is_handed_over(api, round, grader_a, grader_b, member):
 def test_handing_over_names_who(api, round, stranger, body):
     problem(api.post(f"{V}/rounds/1/reassign/", body), 409)
     problem(api.post(f"{V}/rounds/1/reassign/", {"at_most": 0}), 400)
+
+
+def test_a_key_is_no_name(api, round, grader_a, grader_b):
+    """What looks like the key of somebody names nobody."""
+    before = list(Assignment.objects.order_by("pk").values_list("grader", "state"))
+    for name, value, other in (
+        ("grader", str(grader_of(round, grader_a).pk), {"to": grader_b.username}),
+        ("to", str(grader_b.pk), {"grader": grader_of(round, grader_a).name}),
+    ):
+        told = problem(api.post(f"{V}/rounds/1/reassign/", {name: value, **other}), 409)
+        assert [error["field"] for error in told["errors"]] == [name]
+    assert list(Assignment.objects.order_by("pk").values_list("grader", "state")) == before
 
 
 # Splits and decisions
