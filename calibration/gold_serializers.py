@@ -6,6 +6,7 @@ from annotate.forms import MAX_TEXT
 from annotate.models import GoldLabel
 from calibration.partition import PARTS
 from calibration.serializers import LARGEST, Figures, whole
+from evalsets.api.schema import ProblemError
 from evalsets.fields import Choice, Flag, Text, Whole
 
 
@@ -112,13 +113,6 @@ class MissingGold(GoldTarget):
     label = serializers.CharField()
 
 
-class UnusableRow(serializers.Serializer):
-    line = serializers.IntegerField(allow_null=True)
-    field = serializers.CharField(allow_blank=True)
-    message = serializers.CharField()
-    value = serializers.CharField(allow_blank=True)
-
-
 class EditedGoldCounts(serializers.Serializer):
     rows = serializers.IntegerField()
     same = serializers.IntegerField()
@@ -148,7 +142,7 @@ class ComparedGold(serializers.Serializer):
     changed = GoldChange(many=True)
     new = GoldChange(many=True)
     missing = MissingGold(many=True)
-    unusable = UnusableRow(many=True)
+    unusable = ProblemError(many=True)
     not_listed = serializers.DictField(child=serializers.IntegerField())
     differing = serializers.DictField(
         child=serializers.IntegerField(), help_text="Other fields that differ; they are not taken over."

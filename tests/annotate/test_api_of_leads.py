@@ -256,8 +256,12 @@ def test_claims_are_marked_and_a_response_finished(api, version):
 
 
 def written(split):
+    """A note to move and a claim to mark are not there: who may not must not learn that."""
     return {
         f"{V}/rubric/versions/": {},
+        f"{V}/rubric/notes/1/dismiss/": {},
+        f"{V}/rubric/notes/1/restore/": {},
+        f"{V}/claim-audit/samples/1/responses/1/marks/": {"claim": 1, "mark": "well_split"},
         f"{V}/rounds/1/reassign/": {"to": "lead"},
         f"{V}/rounds/1/splits/{split.pk}/accept/": {"parts": [{"text": "a", "label": "supported"}] * 2},
         f"{V}/rounds/1/splits/{split.pk}/decline/": {},
@@ -269,7 +273,7 @@ def written(split):
 
 READ = ["rubric/versions/", "rubric/changes/?earlier=1&later=1", "rubric/notes/", "rounds/1/splits/"]
 READ += ["claim-audit/samples/", "claim-audit/samples/1/responses/", "claim-audit/samples/1/responses/1/"]
-WHILE_GRADING = ("reassign", "accept", "decline", "revoke")
+WHILE_GRADING = ("reassign", "accept", "decline", "revoke", "dismiss", "restore", "marks", "finish")
 
 
 def test_all_of_it_is_a_leads(split, lead, grader_b, stranger):

@@ -7,6 +7,7 @@ from calibration.models import GoldDoubt, Judge, PromptVersion, VerdictSighting
 from tests.api import Api, problem
 from tests.calibration.api_world import define
 from tests.calibration.test_cases import differing  # noqa: F401  (a fixture)
+from tests.calibration.test_gold_reimport import let_grade
 
 pytestmark = pytest.mark.django_db
 V = "/evalsets/roles/versions/1"
@@ -93,23 +94,31 @@ def test_cases_are_told_and_gold_is_doubted_once(world, api, lead):
     problem(api.get(f"{V}/judge-runs/1/reports/9/cases/"), 404)
 
 
+REPORT = f"{V}/judge-runs/1/reports/1"
+READS = [
+    f"{V}/prompts/",
+    f"{V}/prompts/1/",
+    f"{V}/prompts/changes/?earlier=1&later=1",
+    f"{V}/prompts/1/trial/?item=r0&dimension=grounding",
+    f"{REPORT}/cases/",
+]
+WRITES = [f"{V}/prompts/", f"{V}/judges/prices/", f"{REPORT}/doubts/"]
+
+
 def test_all_of_it_is_a_leads(world, lead, grader_a, stranger):
-    report = f"{V}/judge-runs/1/reports/1"
-    reads = [
-        f"{V}/prompts/",
-        f"{V}/prompts/1/",
-        f"{V}/prompts/changes/?earlier=1&later=1",
-        f"{report}/cases/",
-    ]
-    reads.append(f"{V}/prompts/1/trial/?item=r0&dimension=grounding")
-    writes = [f"{V}/prompts/", f"{V}/judges/prices/", f"{report}/doubts/"]
     for somebody in (grader_a, stranger):
-        for path in reads:
+        for path in READS:
             problem(Api(somebody).get(path), 404)
-        for path in writes:
+        for path in WRITES:
             problem(Api(somebody).post(path, {}), 404)
-    for path in reads:
+    for path in READS:
         assert Api(lead).get(path).status_code == 200, path
-    for path in writes:
+    for path in WRITES:
         assert problem(Api(lead, "read").post(path, {}), 403)["type"].endswith("scope")
-    assert problem(Api(lead, "read").get(f"{report}/cases/"), 403)["type"].endswith("scope")
+    assert problem(Api(lead, "read").get(f"{REPORT}/cases/"), 403)["type"].endswith("scope")
+
+
+def test_all_of_it_closes_while_a_lead_grades(world, lead, api):
+    let_grade(world, lead)
+    for answer in (*map(api.get, READS), *(api.post(path, {}) for path in WRITES)):
+        assert problem(answer, 403)["type"].endswith("closed-while-grading")
