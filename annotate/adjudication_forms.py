@@ -33,7 +33,7 @@ class AdjudicationForm(PlainForm):
 
     def __init__(self, *args, dimension, **kwargs):
         super().__init__(*args, **kwargs)
-        self.fields["label"].choices = [(label, label) for label in dimension.label_names]
+        self.offer("label", [(label, label) for label in dimension.label_names])
 
 
 class SplitDecisionForm(PlainForm):
@@ -118,15 +118,15 @@ class DisagreementsForm(PlainForm):
     def __init__(self, data, *, pairs, dimensions, runs, strata):
         super().__init__(data)
         everything = [("", _("all"))]
-        self.fields["status"].choices = [*Status.choices, (self.ALL, _("all"))]
-        self.fields["dimension"].choices = everything + [(name, name) for name in dimensions]
-        self.fields["pair"].choices = everything + [(pair.key, str(pair)) for pair in pairs]
-        self.fields["run"].choices = everything + [(run.number, str(run.system)) for run in runs]
-        self.fields["stratum"].choices = everything + [
-            (f"{name}:{value}", f"{name}: {value}") for name, value in strata
-        ]
+        self.offer("status", [*Status.choices, (self.ALL, _("all"))])
+        self.offer("dimension", everything + [(name, name) for name in dimensions])
+        self.offer("pair", everything + [(pair.key, str(pair)) for pair in pairs])
+        self.offer("run", everything + [(run.number, str(run.system)) for run in runs])
         self.pairs = {pair.key: pair for pair in pairs}
         self.strata = {f"{name}:{value}": (name, value) for name, value in strata}
+        self.offer(
+            "stratum", everything + [(key, ": ".join(stratum)) for key, stratum in self.strata.items()]
+        )
 
     @property
     def wanted(self) -> Wanted:

@@ -156,7 +156,7 @@ class OpenRoundForm(PlainForm):
             .select_related("rubric")
             .order_by("-pk")
         )
-        self.fields["stratum"].choices = [(name, name) for name in strata]
+        self.offer("stratum", [(name, name) for name in strata])
 
     def clean(self):
         data = super().clean()
@@ -229,10 +229,8 @@ class SecondLookForm(PlainForm):
         there = Counter(target.dimension for target in pool)
         self.fields["n"].initial = min(self.USUAL, len(pool))
         self.fields["n"].help_text = _("Of %(n)s targets that carry a label.") % {"n": len(pool)}
-        self.fields["dimension"].choices = [
-            ("", _("all dimensions")),
-            *((name, f"{name} ({n})") for name, n in there.items()),
-        ]
+        counted = [(name, f"{name} ({n})") for name, n in there.items()]
+        self.offer("dimension", [("", _("all dimensions")), *counted])
         self.fields["of"].queryset = Grader.objects.filter(annotations__round=round).distinct()
         self.fields["people"].queryset = graders_among_members(round.version.evalset)
 

@@ -207,12 +207,9 @@ def _url(version, case) -> str:
 
 
 def _case_page(request, version, case, form, bound_splits=None, own_split=None, status=200):
-    bound_splits = bound_splits or {}
     filter = _filter(request, case.round)
     reasons = form.fields["reason"].choices
-    table = keys.LOOKING
-    if not (case.obstacle or case.is_split):
-        table = (*keys.label_keys(case.dimension.labels), *keys.reason_keys(reasons), *keys.ADJUDICATING)
+    table = _keys_of(case, reasons)
     context = {
         "version": version,
         "round": case.round,
@@ -220,11 +217,7 @@ def _case_page(request, version, case, form, bound_splits=None, own_split=None, 
         "case": case,
         "form": form,
         "labels": [(label, hue_of(case.dimension, label["name"])) for label in case.dimension.labels],
-        "proposals": [
-            (split, bound_splits.get(split.pk) or SplitDecisionForm(split=split))
-            for split in case.splits
-            if split.state == ClaimSplit.State.PROPOSED
-        ],
+        "proposals": _proposals(case, bound_splits or {}),
         "own_split": own_split or (OwnSplitForm() if case.can_be_split else None),
         "own_split_open": own_split is not None,
         "place": DisagreementQueue(case.round, filter.wanted).around(*case.place),
@@ -236,6 +229,19 @@ def _case_page(request, version, case, form, bound_splits=None, own_split=None, 
         "query": urlencode(filter.query),
     }
     return render(request, "annotate/adjudicate.html", context, status=status)
+
+
+def _keys_of(case, reasons):
+    """Keys that do nothing on this case are not shown."""
+    if case.obstacle or case.is_split:
+        return keys.LOOKING
+    return (*keys.label_keys(case.dimension.labels), *keys.reason_keys(reasons), *keys.ADJUDICATING)
+
+
+def _proposals(case, bound_splits):
+    """Each with the form that was sent for it, or an empty one."""
+    proposed = (split for split in case.splits if split.state == ClaimSplit.State.PROPOSED)
+    return [(split, bound_splits.get(split.pk) or SplitDecisionForm(split=split)) for split in proposed]
 
 
 def _decided_before(request, case) -> Adjudication | None:
