@@ -321,6 +321,16 @@ def test_only_the_lines_that_were_asked_for_are_taken_over(labelled, folder, lea
     assert refused(labelled, folder, **take(folder, lead, line=[6]))[0]["line"] == 6  # it holds by now
 
 
+@pytest.mark.parametrize(
+    ("option", "given"),
+    [("by", "lead"), ("judge_seen", "no"), ("line", [1]), ("note", "Seen again with the vendor")],
+)
+def test_an_option_that_would_do_nothing_is_refused(labelled, folder, option, given):
+    edit(folder, 1, label="contradicted")
+    (problem,) = refused(labelled, folder, **{option: given})
+    assert f"--{option.replace('_', '-')} would do nothing" in problem["message"]
+
+
 def test_what_cannot_be_taken_over_stays_and_is_told(labelled, folder, lead):
     lines = (folder / "gold.jsonl").read_text(encoding="utf-8").rstrip("\n").split("\n")
     added = json.loads(lines[-1]) | {"response_id": "r3", "claim_id": "c1", "dimension": "grounding"}

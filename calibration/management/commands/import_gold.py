@@ -31,15 +31,20 @@ class Command(ExchangeCommand):
         parser.add_argument(
             "--judge-seen",
             choices=("yes", "no"),
-            help="had those who edited the labels seen verdicts of a judge (yes: or not known)",
+            help="with --take-over: had the editors seen verdicts of a judge (yes: or not known)",
         )
         parser.add_argument(
-            "--line", type=int, action="append", help="take over only the change on this line; again for more"
+            "--line",
+            type=int,
+            action="append",
+            help="with --take-over: only the change on this line; again for more",
         )
-        parser.add_argument("--note", default="", help="why, for the log of decisions")
+        parser.add_argument("--note", default="", help="with --take-over: why, for the log of decisions")
 
     def exchange(self, *, path, into, round, **options):
         version = version_named(into)
+        if not options["take_over"]:
+            _refuse_what_would_do_nothing(options)
         person = _lead_of(version, options) if options["take_over"] else None
         with gold_in_folder(path, limits()) as given:
             found = compare_gold(given=given, version=version, round_number=round)
@@ -82,6 +87,12 @@ def _names(target: dict) -> str:
 def _in_words(change: dict) -> str:
     before = change["from"] or f"no gold ({change['why_no_gold']})"
     return f"line {change['line']}, {change['dimension']} of {_names(change)}: {before} -> {change['to']}"
+
+
+def _refuse_what_would_do_nothing(options: dict) -> None:
+    given = [name for name in ("by", "judge_seen", "line", "note") if options[name]]
+    if given:
+        raise CommandError(f"without --take-over nothing is stored, and {_options(given)} would do nothing.")
 
 
 def _lead_of(version: EvalSetVersion, options: dict):
