@@ -275,6 +275,10 @@ class AcceptingSplit(serializers.Serializer):
     note = Text(required=False, allow_blank=True, default="", max_length=MAX_TEXT)
 
 
+class SplittingClaim(AcceptingSplit):
+    target = whole(required=True, help_text="The claim, as disagreements of grounding name it.")
+
+
 class AcceptedSplit(serializers.Serializer):
     decisions = DecisionRow(many=True, help_text="One for each part.")
 

@@ -250,16 +250,32 @@ class Decisions(ListView):
         return DecisionLog(labels_of(self.request.user, self.kwargs["slug"], self.kwargs["number"]))
 
 
-class Splits(ListView):
-    """Proposals to judge a claim part by part."""
+class Splits(BehindTheDoor, ListView):
+    """Proposals to judge a claim part by part. POST splits a claim that nobody has proposed to split."""
 
-    tag, reads, row = TAG, Scope.ROUNDS, serializers.SplitRow
+    tag, reads, writes, row = TAG, Scope.ROUNDS, Scope.ROUNDS, serializers.SplitRow
     asks = {"GET": serializers.SplitQuery}
+    takes = {"POST": serializers.SplittingClaim}
+    answers = {"POST": {201: serializers.AcceptedSplit}}
 
     def rows(self):
         place = self.kwargs
         round = round_in(labels_of(self.request.user, place["slug"], place["number"]), place["round_number"])
         return round.splits.filter(**self.asked).select_related("claim__response", "decided_by")
+
+    @once
+    def post(self, request, slug, number, round_number):
+        version = labels_of(request.user, slug, number)
+        given = self.body(request, serializers.SplittingClaim)
+        case = Case(version, round_number, "grounding", str(given["target"]))
+        made = services.split_claim(
+            round=case.round, claim=case.claim, parts=_parts(given), note=given["note"], person=request.user
+        )
+        return Response(serializers.AcceptedSplit({"decisions": made}).data, status=201)
+
+
+def _parts(given) -> list[tuple[str, str]]:
+    return [(part["text"], part["label"]) for part in given["parts"]]
 
 
 class OfSplit(BehindTheDoor):
@@ -281,8 +297,9 @@ class AcceptSplit(OfSplit):
     def post(self, request, **place):
         split = self.found(**place)
         given = self.body(request, serializers.AcceptingSplit)
-        parts = [(part["text"], part["label"]) for part in given["parts"]]
-        made = services.accept_split(split=split, parts=parts, note=given["note"], person=request.user)
+        made = services.accept_split(
+            split=split, parts=_parts(given), note=given["note"], person=request.user
+        )
         return Response(serializers.AcceptedSplit({"decisions": made}).data, status=201)
 
 

@@ -215,6 +215,26 @@ def test_a_split_is_declined_or_refused(api, split):
     problem(api.post(f"{V}/rounds/1/splits/{split.pk + 1}/decline/"), 404)
 
 
+def test_a_lead_splits_what_nobody_proposed_to_split(api, split_over_six):
+    claim, place = claim_of(split_over_six, 6), f"{V}/rounds/1/splits/"
+    parts = [{"text": "one", "label": "supported"}, {"text": "two", "label": "contradicted"}]
+    problem(api.post(place, {"target": claim.pk, "parts": parts[:1]}), 409)
+    problem(api.post(place, {"parts": parts}), 400)
+    problem(api.post(place, {"target": claim.pk + 1000, "parts": parts}), 404)
+    assert not ClaimSplit.objects.exists()
+    body = {"target": claim.pk, "parts": parts, "note": "two facts"}
+    made = api.post(place, body, key="own")
+    assert made.status_code == 201
+    assert [row["note"] for row in made.json()["decisions"]] == ["two facts"] * 2
+    assert api.post(place, body, key="own").json() == made.json()
+    problem(api.post(place, body), 409)
+    assert list(claim.parts.order_by("pk").values_list("text", flat=True)) == ["one", "two"]
+    assert sorted(label for label, _source in gold_of(split_over_six).values()) == [
+        "contradicted",
+        "supported",
+    ]
+
+
 def test_a_decision_is_taken_back_by_a_further_entry(api, split_over_six, lead):
     decide(split_over_six, lead, 6, "supported")
     answer = api.post(f"{V}/adjudications/1/revoke/", {"note": "not so"}, key="r")
@@ -265,6 +285,10 @@ def written(split):
         f"{V}/rounds/1/reassign/": {"to": "lead"},
         f"{V}/rounds/1/splits/{split.pk}/accept/": {"parts": [{"text": "a", "label": "supported"}] * 2},
         f"{V}/rounds/1/splits/{split.pk}/decline/": {},
+        f"{V}/rounds/1/splits/": {
+            "target": split.claim_id,
+            "parts": [{"text": "a", "label": "supported"}] * 2,
+        },
         f"{V}/adjudications/1/revoke/": {},
         f"{V}/claim-audit/samples/": {},
         f"{V}/claim-audit/samples/1/responses/1/finish/": {"missing": 0},
@@ -273,7 +297,7 @@ def written(split):
 
 READ = ["rubric/versions/", "rubric/changes/?earlier=1&later=1", "rubric/notes/", "rounds/1/splits/"]
 READ += ["claim-audit/samples/", "claim-audit/samples/1/responses/", "claim-audit/samples/1/responses/1/"]
-WHILE_GRADING = ("reassign", "accept", "decline", "revoke", "dismiss", "restore", "marks", "finish")
+WHILE_GRADING = ("reassign", "splits", "revoke", "dismiss", "restore", "marks", "finish")
 
 
 def test_all_of_it_is_a_leads(split, lead, grader_b, stranger):
