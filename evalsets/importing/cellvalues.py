@@ -39,13 +39,24 @@ def text_in(value: object) -> str:
         return value
     if isinstance(value, bool | int | float):
         return said_text(value) or ""
+    _refuse_conversation(value)
+    raise BadValue(f"a text is expected, not {type_name(value)}")
+
+
+def _question_in(value: object) -> str:
+    """A text; a conversation is none, not even where a table holds it as one."""
+    if isinstance(value, str) and value.lstrip().startswith("[{"):
+        _refuse_conversation(list_in(value))
+    return text_in(value)
+
+
+def _refuse_conversation(value: object) -> None:
     if (
         isinstance(value, list)
         and value
         and all(isinstance(part, dict) and "content" in part for part in value)
     ):
         raise BadValue(f"a conversation of {len(value)} messages stands here; one text is expected")
-    raise BadValue(f"a text is expected, not {type_name(value)}")
 
 
 def truth_in(value: object) -> bool | None:
@@ -65,7 +76,7 @@ def _whole_number(value: object) -> int:
     raise BadValue("a whole number is expected")
 
 
-def _list(value: object) -> list | None:
+def list_in(value: object) -> list | None:
     """A list, or a list written as JSON or as Python prints it; None where it is neither."""
     if isinstance(value, list):
         return value
@@ -74,11 +85,13 @@ def _list(value: object) -> list | None:
     try:
         found = parse(value)
     except NotStrictJSON:
-        found = _python_list(value.strip())
+        found = _as_python_prints(value.strip())
+    if not isinstance(found, list) and value.lstrip().startswith(("['", '["')):
+        raise BadValue("begins like a list of texts and cannot be read as one: it may be cut off")
     return found if isinstance(found, list) else None
 
 
-def _python_list(text: str) -> object:
+def _as_python_prints(text: str) -> object:
     try:
         found = parse(json.dumps(ast.literal_eval(text)))  # as JSON: tuples are lists, sets are refused
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -91,6 +104,17 @@ def _python_list(text: str) -> object:
     return found
 
 
+def object_in(value: object) -> object:
+    """The object that a text writes as JSON or as Python prints it; anything else as it is."""
+    if not isinstance(value, str) or not value.startswith("{"):
+        return value
+    try:
+        found = parse(value)
+    except NotStrictJSON:
+        found = _as_python_prints(value)
+    return found if isinstance(found, dict) else value
+
+
 def _has_neighbours(text: str) -> bool:
     tokens = [token.type for token in tokenize.generate_tokens(io.StringIO(text).readline)]
     kinds = [kind for kind in tokens if kind not in (tokenize.NL, tokenize.NEWLINE)]
@@ -98,12 +122,12 @@ def _has_neighbours(text: str) -> bool:
 
 
 def texts_in(value: object) -> list[str]:
-    parts = _list(value)
+    parts = list_in(value)
     return [text_in(part) for part in ([value] if parts is None else parts)]
 
 
 def _passages(value: object) -> list[dict]:
-    parts = _list(value)
+    parts = list_in(value)
     parts = [value] if parts is None else parts
     return [_passage(part, number) for number, part in enumerate(parts, 1)]
 
@@ -119,7 +143,7 @@ def _passage(part: object, number: int) -> dict:
     if text is None:
         raise BadValue(f"passage {number} has no text (looked for: {', '.join(_PASSAGE_TEXTS)})")
     name = next((key for key in _PASSAGE_IDS if part.get(key) not in (None, "")), None)
-    made = {key: value for key, value in part.items() if key not in (text, name)}
+    made = {key: value for key, value in part.items() if key not in (text, name) and value is not None}
     for key in ("title", "document"):
         if made.get(key) is not None and not isinstance(made[key], str):
             made[f"{key}_given"] = made.pop(key)
@@ -127,7 +151,7 @@ def _passage(part: object, number: int) -> dict:
 
 
 def _claims(value: object) -> list[dict]:
-    parts = _list(value)
+    parts = list_in(value)
     if parts is None:
         raise BadValue(f"a list of claims is expected, not {type_name(value)}")
     return [{"text": part} if isinstance(part, str) else part for part in parts]
@@ -136,6 +160,7 @@ def _claims(value: object) -> list[dict]:
 READERS: dict[str, Callable[[object], object]] = {
     **dict.fromkeys(TEXTS, text_in),
     **dict.fromkeys(LISTS, texts_in),
+    "question": _question_in,
     "context": _passages,
     "claims": _claims,
     "answerable": truth_in,

@@ -26,6 +26,7 @@ _LABELS_OF = {
     ("response", HUMAN): "response_labels",
     ("response", "judge"): "response_judge_labels",
 }
+_EMPTY = "responses are empty; a table cannot tell these from missing ones: leave out rows that have none."
 
 
 @dataclass
@@ -60,7 +61,10 @@ class Converter:
 
     def _row(self, record: Row, number: int) -> Row | None:
         before = self.findings.count
-        flat = self.shape.flatten(record.fields)
+        flat = flattened(self.shape, record, self.findings)
+        if flat is None:
+            return None
+        self._left_out.update(flat.told)
         fields: dict = {}
         claim: dict = {}
         meta: dict = {}
@@ -98,6 +102,8 @@ class Converter:
         elif target == "response":
             if value is not None:
                 fields["response"] = text_in(value)
+            if value == "":
+                self._left_out[_EMPTY] += 1
         elif value in (None, ""):
             return
         elif target == "claim":
@@ -189,7 +195,8 @@ class Converter:
             ] += 1
         for key in ("response_labels", "response_judge_labels"):
             _join(held, new, key, self.findings, made.line)
-        if not new.get("claims") and not (new.keys() & {"response_labels", "response_judge_labels"}):
+        says_more = new.get("claims") or new.keys() & {"response_labels", "response_judge_labels"}
+        if not says_more and GRADER not in self.columns.values():
             message = (
                 f"says nothing that line {pending.line} did not say of the response {shown(held['id'])!r}"
             )
@@ -229,6 +236,15 @@ def numbered_claims(rows: Iterable[Row]) -> Iterator[Row]:
             if isinstance(claim, dict):
                 claim.setdefault("id", f"c{number}")
         yield row
+
+
+def flattened(shape: Shape, record: Row, findings: Findings) -> Flat | None:
+    """The record laid flat, or None with a problem where its parts cannot be told apart."""
+    try:
+        return shape.flatten(record.fields)
+    except BadValue as error:
+        findings.problem(record.line, "", str(error), record.fields)
+        return None
 
 
 def all_said(flat: Flat, columns: Mapping[str, str]) -> Iterator[Said]:

@@ -2,9 +2,10 @@
 
 import csv
 from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import BinaryIO
 
-from evalsets.importing.findings import Findings, UnreadableFile
+from evalsets.importing.findings import Findings, UnreadableFile, shown
 from evalsets.importing.jsonl import Row
 from evalsets.importing.reading import MAX_LINE, USUAL_LIMITS, Limits, decode, raw_lines
 from evalsets.importing.strictjson import PASSAGE_TEXT, NotStrictJSON, parse
@@ -59,7 +60,8 @@ def cells(
     limits : Limits
         One row counts as one line.
     nameless : bool
-        Call a column without a name by its number, instead of refusing it (tables written with their index).
+        Call a column without a name by its number, and count those of one name, instead of refusing them
+        (tables that others wrote, some with their index).
 
     Yields
     ------
@@ -93,7 +95,7 @@ def cells(
         except csv.Error as error:
             raise UnreadableFile.at(start, f"not CSV: {error} (is a quote missing or not doubled?)") from None
         if header is None:
-            header = _checked_header(_numbered(row) if nameless else row, start)
+            header = distinct_names(row, findings) if nameless else _checked_header(row, start)
         elif not any(row):
             blank_rows += bool(row)
         elif len(row) != len(header):
@@ -121,8 +123,25 @@ def _delimiter_of(header: str, known: set[str]) -> str:
     return max(DELIMITERS, key=columns_found)
 
 
-def _numbered(row: list[str]) -> list[str]:
-    return [name if name.strip() else f"column {number}" for number, name in enumerate(row, 1)]
+def distinct_names(row: Iterable[str], findings: Findings) -> list[str]:
+    """A name for each column: its number where it has none, and a count where an earlier one has the same."""
+    names: list[str] = []
+    renamed: list[str] = []
+    for number, given in enumerate(row, 1):
+        name = given.strip() or f"column {number}"
+        if name in names:
+            name = next(f"{name} ({n})" for n in count(2) if f"{name} ({n})" not in names)
+            renamed.append(name)
+        names.append(name)
+    if renamed:
+        findings.notice(
+            f"{len(renamed)} columns have the name of an earlier one; here they are: {_few(renamed)}."
+        )
+    return names
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(f'"{shown(name)}"' for name in names[:3]) + (" and so on" if len(names) > 3 else "")
 
 
 def _checked_header(row: list[str], line: int) -> list[str]:

@@ -21,6 +21,8 @@ def rows(
     findings: Findings,
     paths: Sequence[tuple[str, ...]] = (),
     limits: Limits = USUAL_LIMITS,
+    *,
+    beside: Sequence[tuple[str, ...]] = (),
 ) -> Iterator[Row]:
     """The objects of a JSON array, or of the first list that is found under one of the paths.
 
@@ -34,6 +36,8 @@ def rows(
         Keys from the outside in, tried in this order; an array needs none.
     limits : Limits
         See `evalsets.importing.reading`; the document may have 100 MB.
+    beside : sequence of tuple of str
+        Lists that are left out: a notice counts what they hold.
 
     Yields
     ------
@@ -48,6 +52,7 @@ def rows(
     text, starts = _whole(stream, limits)
     try:
         at = _list_under(text, paths)
+        _tell_left_out(text, beside, findings)
         for begin, end in _elements(text, at):
             number = bisect_right(starts, begin)
             try:
@@ -92,15 +97,29 @@ def _list_under(text: str, paths: Sequence[tuple[str, ...]]) -> int:
     if text[start : start + 1] == "[":
         return start
     for path in paths:
-        at: int | None = start
-        for key in path:
-            at = _value_of(text, at, key) if at is not None else None
-        if at is not None and text[at : at + 1] == "[":
+        at = _list_at(text, start, path)
+        if at is not None:
             return at
     keys = ", ".join(".".join(path) for path in paths) or "none"
     raise UnreadableFile.at(
         1, f"one JSON object, in which no list of records is known here (looked for: {keys})", text[:80]
     )
+
+
+def _list_at(text: str, start: int, path: tuple[str, ...]) -> int | None:
+    """Where the list under one path begins, where there is one."""
+    at: int | None = start
+    for key in path:
+        at = _value_of(text, at, key) if at is not None else None
+    return at if at is not None and text[at : at + 1] == "[" else None
+
+
+def _tell_left_out(text: str, paths: Sequence[tuple[str, ...]], findings: Findings) -> None:
+    for path in paths:
+        at = _list_at(text, _skip(text, 0), path)
+        number = 0 if at is None else sum(1 for _element in _elements(text, at))
+        if number:
+            findings.notice(f"{number} records under {'.'.join(path)} were left out: they are not read here.")
 
 
 def _value_of(text: str, at: int, wanted: str) -> int | None:

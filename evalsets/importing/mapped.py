@@ -11,6 +11,7 @@ from evalsets.importing.cellvalues import said_text
 from evalsets.importing.convert import (
     Converter,
     all_said,
+    flattened,
     mapped_label,
     named,
     numbered_claims,
@@ -20,12 +21,14 @@ from evalsets.importing.findings import Findings, UnreadableFile, shown
 from evalsets.importing.jsonl import Row
 from evalsets.importing.labelfile import COLUMNS
 from evalsets.importing.mapping import (
+    KEEP,
     LABEL,
     LEAVE_OUT,
     POINTERS,
     ColumnMap,
     check_mapping,
     check_rules,
+    named_field,
     suggested,
 )
 from evalsets.importing.reading import USUAL_LIMITS, Limits
@@ -166,14 +169,32 @@ def plan_of(
     if plan.shape == AUTO:
         plan.shape = NATIVE
     if plan.shape in SHAPES:
-        plan.suggested = suggested(plan.columns, SHAPES[plan.shape].suggest)
+        plan.suggested = _suggested(plan, SHAPES[plan.shape])
     return plan
+
+
+def _suggested(plan: Plan, shape: Shape) -> dict[str, str]:
+    """A field for each column, but no id where a record lacks it, and no response where none has one."""
+    columns = suggested(plan.columns, shape.suggest)
+    for column, target in columns.items():
+        filled = plan.columns[column].filled
+        if target == "id" and (not filled or (column in shape.suggest and filled < plan.records)):
+            columns[column] = KEEP
+        if target == "response" and not filled:
+            columns[column] = KEEP
+    return columns
 
 
 def _shape_name(record: dict) -> str:
     shape = shape_of(record)
     is_native = "id" in record and bool(record.keys() & {"question", "item_id", "response"})
-    return NATIVE if shape is PLAIN and is_native else shape.name
+    return NATIVE if shape is PLAIN and is_native and not _says_it_otherwise(record) else shape.name
+
+
+def _says_it_otherwise(record: dict) -> bool:
+    """Whether the answer or its passages stand under another name than the native one."""
+    meant = {named_field(key) for key in record}
+    return any(part in meant and part not in record for part in ("response", "context"))
 
 
 def _look_at(plan: Plan, rows: Iterable[Row], mapping: ColumnMap | None, most: int) -> None:
@@ -186,7 +207,9 @@ def _look_at(plan: Plan, rows: Iterable[Row], mapping: ColumnMap | None, most: i
             plan.whole = False
             return
         plan.records += 1
-        flat = shape.flatten(row.fields)
+        flat = flattened(shape, row, plan.findings)
+        if flat is None:
+            continue
         for column, value in flat.columns.items():
             _see_column(plan, column, value)
             if column in of_labels:
@@ -299,19 +322,22 @@ def mapped_labels(
     check_rules(mapping, findings)
     if findings.refused:
         return
-    by_machine = 0
+    told: Counter[str] = Counter()
     for row in tables.rows(stream, filename, findings, known=COLUMNS, limits=limits):
-        flat = shape.flatten(row.fields)
+        flat = flattened(shape, row, findings)
+        if flat is None:
+            continue
+        told.update(flat.told)
         targets = {target: flat.columns.get(column) for column, target in pointers.items()}
         for label in all_said(flat, columns):
             if label.kind != HUMAN:
-                by_machine += 1
+                told["labels that no person gave were left out."] += 1
                 continue
             record = _label_record(row.line, targets, label, mapping, findings)
             if record is not None:
                 yield record
-    if by_machine:
-        findings.notice(f"{by_machine} labels that no person gave were left out.")
+    for what, times in sorted(told.items()):
+        findings.notice(f"{times} {what}")
 
 
 def _pointers(shape: Shape, mapping: ColumnMap) -> dict[str, str]:

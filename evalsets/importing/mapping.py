@@ -226,7 +226,7 @@ def suggested(columns: Iterable[str], own: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     taken: set[str] = set()
     columns = list(columns)
-    for rule in (own.get, _by_whole_name, _by_last_word):
+    for rule in (own.get, named_field, _by_last_word):
         for column in columns:
             target = rule(column) if column not in found else None
             if target is None or (target in taken and target not in MANY):
@@ -243,7 +243,8 @@ def overruled(columns: Mapping[str, str], told: Mapping[str, str]) -> dict[str, 
     return kept | dict(told)
 
 
-def _by_whole_name(column: str) -> str | None:
+def named_field(column: str) -> str | None:
+    """The field that a column means by its whole name, where it means one."""
     if is_target(column) and column not in MANY:
         return column
     return _BY_NAME.get(_WORD.sub("_", _snake(column)).strip("_"))
@@ -252,7 +253,7 @@ def _by_whole_name(column: str) -> str | None:
 def _by_last_word(column: str) -> str | None:
     """`inputs.question` and `input_question` are the question; `metadata.model` need not be the model."""
     parts = re.match(r"(?:inputs?|vars|data|fields)[._](.+)", column)
-    return _by_whole_name(parts.group(1)) if parts else None
+    return named_field(parts.group(1)) if parts else None
 
 
 def _snake(column: str) -> str:

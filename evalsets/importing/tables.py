@@ -11,7 +11,9 @@ from evalsets.importing.shapes import SHAPES
 from evalsets.importing.strictjson import NotStrictJSON, parse
 
 JSONL, JSON, CSV, PARQUET, XLSX = "JSON Lines", "JSON", "CSV", "Parquet", "Excel workbook"
+_NOT_READ = (".yaml", ".yml", ".html", ".htm", ".xml")
 _ALL_LISTS = tuple(path for shape in SHAPES.values() for path in shape.lists)
+_ALL_BESIDE = tuple(path for shape in SHAPES.values() for path in shape.beside)
 
 
 def kind_of(stream: BinaryIO, filename: str, limits: Limits = USUAL_LIMITS) -> str:
@@ -29,9 +31,14 @@ def kind_of(stream: BinaryIO, filename: str, limits: Limits = USUAL_LIMITS) -> s
         return PARQUET
     if start == b"PK\x03\x04":
         return XLSX
-    first = next((line for line in raw_lines(stream, limits) if line.content.strip()), None)
+    named = filename.lower().removesuffix(".gz")
+    if named.endswith(_NOT_READ):
+        raise UnreadableFile.at(
+            None, "YAML, HTML and XML are not read: write JSON, JSON Lines, CSV or Parquet"
+        )
+    filled = (line for line in raw_lines(stream, limits) if line.content.strip())
+    first = next(filled, None)
     if first is None or first.content.strip()[:1] not in (b"{", b"["):
-        named = filename.lower().removesuffix(".gz")
         return JSONL if named.endswith((".jsonl", ".ndjson")) else CSV
     if first.content.strip()[:1] == b"[":
         return JSON
@@ -39,7 +46,8 @@ def kind_of(stream: BinaryIO, filename: str, limits: Limits = USUAL_LIMITS) -> s
         value = parse(decode(first))
     except (NotStrictJSON, UnreadableFile):
         return JSON if jsondoc.has_list(stream, _ALL_LISTS, limits) else JSONL
-    return JSON if isinstance(value, dict) and _has_list(value) else JSONL
+    is_alone = next(filled, None) is None
+    return JSON if is_alone and isinstance(value, dict) and _has_list(value) else JSONL
 
 
 def _has_list(document: dict) -> bool:
@@ -73,7 +81,20 @@ def rows(
     if kind == XLSX:
         return workbook.rows(stream, findings, limits)
     if kind == JSON:
-        return jsondoc.rows(stream, findings, _ALL_LISTS, limits)
+        return jsondoc.rows(stream, findings, _ALL_LISTS, limits, beside=_ALL_BESIDE)
     if kind == JSONL:
-        return jsonl.rows(stream, findings, limits)
+        return _by_record(jsonl.rows(stream, findings, limits))
     return csvfile.cells(stream, findings, known, limits, nameless=True)
+
+
+def _by_record(found: Iterator[Row]) -> Iterator[Row]:
+    for row in found:
+        columns = list(row.fields.values())
+        if len(columns) > 1 and all(isinstance(column, dict) and "0" in column for column in columns):
+            raise UnreadableFile.at(
+                row.line,
+                "written column by column, as pandas does unless told otherwise: write one record after the "
+                'other (orient="records", lines=True)',
+                row.fields,
+            )
+        yield row

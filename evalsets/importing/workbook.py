@@ -5,9 +5,12 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, BinaryIO
 from zipfile import BadZipFile, ZipFile
 
+from evalsets.importing.csvfile import distinct_names
 from evalsets.importing.findings import Findings, UnreadableFile, shown
 from evalsets.importing.jsonl import Row
 from evalsets.importing.reading import USUAL_LIMITS, Limits, megabytes
+
+LONGEST_CELL = 32_767
 
 
 def rows(stream: BinaryIO, findings: Findings, limits: Limits = USUAL_LIMITS) -> Iterator[Row]:
@@ -31,7 +34,7 @@ def rows(stream: BinaryIO, findings: Findings, limits: Limits = USUAL_LIMITS) ->
     Raises
     ------
     UnreadableFile
-        Not a workbook, damaged, larger than the limit, a header with repeated names, or no rows.
+        Not a workbook, damaged, larger than the limit, or no rows.
     """
     from openpyxl import load_workbook
 
@@ -81,10 +84,16 @@ def _rows_of(sheet: Any, findings: Findings) -> Iterator[Row]:
             skipped += header is not None
             continue
         if header is None:
-            header = _header(row, number)
+            header = _header(row, findings)
             continue
         found += 1
         cells = [_value(cell) for cell in row]
+        if any(isinstance(cell, str) and len(cell) >= LONGEST_CELL for cell in cells):
+            findings.notice(
+                f"A cell has {LONGEST_CELL:,} characters, the most that a workbook can hold: its text was "
+                "probably cut when the workbook was written.",
+                number,
+            )
         if any(cell != "" for cell in cells[len(header) :]):
             findings.problem(number, "", f"has cells beyond the {len(header)} columns of the header", cells)
             continue
@@ -96,13 +105,9 @@ def _rows_of(sheet: Any, findings: Findings) -> Iterator[Row]:
         raise UnreadableFile.at(None, "no rows: there is a header and nothing under it")
 
 
-def _header(row: tuple[Any, ...], number: int) -> list[str]:
+def _header(row: tuple[Any, ...], findings: Findings) -> list[str]:
     width = max(index for index, filled in enumerate(_filled(row), 1) if filled)
-    names = [str(_value(cell)).strip() or f"column {index}" for index, cell in enumerate(row[:width], 1)]
-    for name in names:
-        if names.count(name) > 1:
-            raise UnreadableFile.at(number, f"two columns are called {shown(name)!r}", names)
-    return names
+    return distinct_names((str(_value(cell)) for cell in row[:width]), findings)
 
 
 def _value(cell: Any) -> object:

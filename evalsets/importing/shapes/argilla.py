@@ -1,11 +1,19 @@
 """Argilla: records as `to_json`/`to_list` write them, nested or flattened."""
 
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 
+from evalsets.importing.cellvalues import BadValue, list_in
 from evalsets.importing.shapes.base import HUMAN, JUDGE, Flat, Said, Shape, each, spread, text_of
 
 _RESPONSES, _USERS, _STATUS = ".responses", ".responses.users", ".responses.status"
 _SUGGESTION, _AGENT = ".suggestion", ".suggestion.agent"
+_TAKEN = ("submitted", "")
+_TOLD = {
+    "discarded": "responses that were discarded were left out.",
+    "draft": "responses that are drafts were left out.",
+    "": "responses are taken as submitted: the file does not say whether they are, or drafts or discarded.",
+}
 
 
 def _recognise(record: Mapping[str, object]) -> bool:
@@ -21,7 +29,8 @@ def _flatten(record: Mapping[str, object]) -> Flat:
             **spread(record["fields"]),
             **spread(record.get("metadata") or {}, "metadata"),
         }
-        return Flat(columns, [*_nested(record.get("responses")), *_suggested(record.get("suggestions"))])
+        given = list(_nested(record.get("responses")))
+        return _flat(columns, given, list(_suggested(record.get("suggestions"))))
     questions = {
         key.removesuffix(ending)
         for key in record
@@ -30,15 +39,21 @@ def _flatten(record: Mapping[str, object]) -> Flat:
     }
     used = tuple(f"{question}." for question in questions)
     columns = {key: value for key, value in record.items() if not key.startswith(used)}
-    return Flat(columns, list(_flattened(record, sorted(questions))))
+    return _flat(columns, *_flattened(record, sorted(questions)))
 
 
-def _nested(responses: object) -> Iterator[Said]:
+def _flat(columns: dict[str, object], given: list[tuple[str, Said]], suggestions: list[Said]) -> Flat:
+    """Only a submitted response is a label; of one whose status is not told, that is told."""
+    told = [_TOLD[status] for status, _said in given if status in _TOLD]
+    return Flat(columns, [said for status, said in given if status in _TAKEN] + suggestions, told)
+
+
+def _nested(responses: object) -> Iterator[tuple[str, Said]]:
     if isinstance(responses, Mapping):
         for question, given in responses.items():
             for response in each(given):
-                if response.get("status") != "discarded":
-                    yield Said(question, response.get("value"), HUMAN, text_of(response.get("user_id")))
+                said = Said(question, response.get("value"), HUMAN, text_of(response.get("user_id")))
+                yield text_of(response.get("status")), said
 
 
 def _suggested(suggestions: object) -> Iterator[Said]:
@@ -48,19 +63,30 @@ def _suggested(suggestions: object) -> Iterator[Said]:
                 yield Said(question, given["value"], JUDGE, text_of(given.get("agent")))
 
 
-def _flattened(record: Mapping[str, object], questions: list[str]) -> Iterator[Said]:
+def _flattened(
+    record: Mapping[str, object], questions: list[str]
+) -> tuple[list[tuple[str, Said]], list[Said]]:
+    given, suggestions = [], []
     for question in questions:
         values, users, states = (
-            found if isinstance(found := record.get(question + part), list) else []
-            for part in (_RESPONSES, _USERS, _STATUS)
+            _listed(record.get(question + part), question + part) for part in (_RESPONSES, _USERS, _STATUS)
         )
-        for index, value in enumerate(values):
-            if index < len(states) and states[index] == "discarded":
-                continue
-            yield Said(question, value, HUMAN, text_of(users[index]) if index < len(users) else "")
-        if record.get(question + _SUGGESTION) is not None:
+        for value, user, status in zip_longest(values, users[: len(values)], states[: len(values)]):
+            given.append((text_of(status), Said(question, value, HUMAN, text_of(user))))
+        if record.get(question + _SUGGESTION) not in (None, ""):
             agent = text_of(record.get(question + _AGENT))
-            yield Said(question, record[question + _SUGGESTION], JUDGE, agent)
+            suggestions.append(Said(question, record[question + _SUGGESTION], JUDGE, agent))
+    return given, suggestions
+
+
+def _listed(value: object, column: str) -> list:
+    """A list, which a table holds as text."""
+    if value in (None, ""):
+        return []
+    found = list_in(value)
+    if found is None:
+        raise BadValue(f"{column} is to be a list of what each person said, and cannot be read as one")
+    return found
 
 
 SHAPE = Shape(
@@ -70,7 +96,8 @@ SHAPE = Shape(
     flatten=_flatten,
     suggest={"_server_id": "-", "status": "-"},
     cannot_carry=(
-        "discarded responses: they are left out",
+        "drafts and discarded responses: they are left out, and counted",
+        "whether a response was submitted, where the records are nested (to_json): flattened ones say it",
         "spans, rankings and texts: only single labels and ratings are labels here",
         "vectors, and when a label was given",
     ),

@@ -30,10 +30,21 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """A record with its values by column name, and what was said of it."""
+    """A record with its values by column name, and what was said of it.
+
+    Attributes
+    ----------
+    columns : dict
+        Value by column.
+    said : list of Said
+        The labels of the record.
+    told : list of str
+        What reading it left out or took for granted, in words that follow a number: each is counted.
+    """
 
     columns: dict[str, object]
     said: list[Said] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +60,7 @@ class Shape:
     recognise : callable
         Whether a record (its first one) looks like this tool's.
     flatten : callable
-        The record's columns and labels.
+        The record's columns and labels; raises `BadValue` where they cannot be told apart.
     suggest : mapping
         Column to field, where the general rule of names would guess wrong or not at all.
     points_at : mapping
@@ -58,6 +69,8 @@ class Shape:
         What this product keeps and the shape has no place for.
     lists : tuple of tuple of str
         Where the records are inside one JSON document, as keys from the outside in.
+    beside : tuple of tuple of str
+        Lists of such a document that are not read: what they hold is counted.
     """
 
     name: str
@@ -68,6 +81,7 @@ class Shape:
     points_at: Mapping[str, str] = field(default_factory=dict)
     cannot_carry: tuple[str, ...] = ()
     lists: tuple[tuple[str, ...], ...] = ()
+    beside: tuple[tuple[str, ...], ...] = ()
 
 
 def spread(value: object, prefix: str = "") -> dict[str, object]:

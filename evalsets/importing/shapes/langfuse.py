@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping
 
+from evalsets.importing.cellvalues import object_in
 from evalsets.importing.shapes.base import HUMAN, JUDGE, Flat, Said, Shape, spread, text_of, without
 
 _SCORE = {"name", "dataType", "source"}
+# What a table holds as JSON.
+_OBJECTS = ("input", "output", "expectedOutput", "metadata")
 _TIMES = ("createdAt", "updatedAt", "timestamp", "startTime", "endTime", "validFrom")
 
 
 def _recognise(record: Mapping[str, object]) -> bool:
     keys = record.keys()
     return (
-        (keys >= _SCORE and bool(keys & {"traceId", "observationId"}))
+        (keys >= _SCORE and bool(keys & {"traceId", "observationId", "subject"}))
         or keys >= {"input", "expectedOutput"}
         or (keys >= {"input", "output"} and bool(keys & {"traceId", "projectId", "sessionId"}))
     )
@@ -23,9 +26,22 @@ def _flatten(record: Mapping[str, object]) -> Flat:
         value = record.get("value") if text in (None, "") else text
         kind = HUMAN if record.get("source") == "ANNOTATION" else JUDGE
         name = text_of(record.get("authorUserName") or record.get("authorUserId"))
+        record = _pointing(record)
         left = {"name", "value", "stringValue", "source", "dataType", "authorUserName", "authorUserId"}
         return Flat(without(record, left), [Said(text_of(record.get("name")), value, kind, name)])
-    return Flat(spread(record))
+    return Flat(
+        spread(
+            {column: object_in(value) if column in _OBJECTS else value for column, value in record.items()}
+        )
+    )
+
+
+def _pointing(score: Mapping[str, object]) -> Mapping[str, object]:
+    """A score with what it is about as `traceId` or the like, which newer scores hold as their subject."""
+    subject = score.get("subject")
+    if not isinstance(subject, Mapping):
+        return score
+    return without(score, ["subject"]) | {f"{text_of(subject.get('kind'))}Id": subject.get("id")}
 
 
 SHAPE = Shape(
@@ -36,6 +52,9 @@ SHAPE = Shape(
     suggest={
         "input": "question",
         "output": "response",
+        "output.answer": "response",
+        "output.output": "response",
+        "output.response": "response",
         "expectedOutput": "reference_answer",
         "expectedOutput.answer": "reference_answer",
         "expectedOutput.output": "reference_answer",
@@ -43,6 +62,7 @@ SHAPE = Shape(
     },
     points_at={"traceId": "response"},
     cannot_carry=(
+        "scores of observations, sessions and whole experiments, unless responses have their ids",
         "responses in a data set: its items hold what should come out; add responses afterwards",
         "scores that are measured numbers: only values that can be listed are labels",
     ),

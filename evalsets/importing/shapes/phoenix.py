@@ -1,7 +1,9 @@
 """Arize Phoenix: data set examples, spans and span annotations, as CSV or JSON Lines."""
 
+import re
 from collections.abc import Mapping
 
+from evalsets.importing.cellvalues import object_in
 from evalsets.importing.shapes.base import HUMAN, JUDGE, Flat, Said, Shape, spread, text_of, without
 
 _OF_ANNOTATION = (
@@ -13,6 +15,9 @@ _OF_ANNOTATION = (
     "result.label",
     "result.score",
 )
+# What a data frame written as CSV holds as Python prints it.
+_OBJECTS = ("input", "output", "metadata")
+_DOCUMENT = re.compile(r"attributes\.retrieval\.documents\.(\d+)\.(.+)")
 
 
 def _recognise(record: Mapping[str, object]) -> bool:
@@ -20,15 +25,18 @@ def _recognise(record: Mapping[str, object]) -> bool:
     return (
         "annotator_kind" in keys
         or "context.span_id" in keys
-        or ("example_id" in keys and any(key.startswith("input") for key in keys))
+        or (bool(keys & {"example_id", "node_id"}) and any(key.startswith("input") for key in keys))
+        or (isinstance(context := record.get("context"), Mapping) and "span_id" in context)
         or (isinstance(record.get("input"), Mapping) and isinstance(record.get("output"), Mapping))
     )
 
 
 def _flatten(record: Mapping[str, object]) -> Flat:
-    columns = spread(record)
+    columns = spread(
+        {column: object_in(value) if column in _OBJECTS else value for column, value in record.items()}
+    )
     if "annotator_kind" not in columns:
-        return Flat(columns)
+        return Flat(_with_documents(columns), [], _told_of(columns))
     label = next(
         (columns[key] for key in ("label", "result.label") if columns.get(key) not in (None, "")), None
     )
@@ -40,6 +48,31 @@ def _flatten(record: Mapping[str, object]) -> Flat:
     return Flat(without(columns, _OF_ANNOTATION), [Said(question, label, kind, name)])
 
 
+def _with_documents(columns: dict[str, object]) -> dict[str, object]:
+    """The documents of a span in one list, where each of their parts is an attribute of its own."""
+    documents: dict[int, dict[str, object]] = {}
+    for column in list(columns):
+        part = _DOCUMENT.fullmatch(column)
+        if part is not None:
+            documents.setdefault(int(part[1]), {})[part[2]] = columns.pop(column)
+    if documents:
+        columns["attributes.retrieval.documents"] = [documents[number] for number in sorted(documents)]
+    return columns
+
+
+def _told_of(columns: Mapping[str, object]) -> list[str]:
+    told = []
+    if columns.get("attributes.input.mime_type") == "application/json":
+        told.append(
+            "inputs are JSON, as the call was given it, and stand here as the question word for word."
+        )
+    if columns.get("parent_id"):
+        told.append(
+            "spans are steps of another span, and items of their own here: what they found is not its."
+        )
+    return told
+
+
 SHAPE = Shape(
     name="phoenix",
     title="Arize Phoenix",
@@ -49,6 +82,7 @@ SHAPE = Shape(
         "example_id": "id",
         "context.span_id": "id",
         # The outputs of an example are what should come out; those of a span are what did.
+        "output": "reference_answer",
         "output_answer": "reference_answer",
         "output_output": "reference_answer",
         "output_response": "reference_answer",
@@ -63,6 +97,7 @@ SHAPE = Shape(
         "created_at": "-",
         "updated_at": "-",
     },
+    lists=(("examples",), ("data", "examples")),
     points_at={"span_id": "response"},
     cannot_carry=(
         "responses in a data set: its outputs are reference answers; add responses afterwards",

@@ -18,12 +18,18 @@ def _flatten(record: Mapping[str, object]) -> Flat:
         **spread(record["vars"], "vars"),
         **spread(provider if isinstance(provider, Mapping) else {"id": provider}, "provider"),
         "prompt.label": prompt.get("label") if isinstance(prompt, Mapping) else prompt,
-        "prompt.raw": prompt.get("raw") if isinstance(prompt, Mapping) else None,
-        "output": answer.get("output") if isinstance(answer, Mapping) else None,
+        "prompt.raw": _part(prompt, "raw"),
+        "output": _part(answer, "output"),
         "error": record.get("error"),
+        "description": _part(record.get("testCase"), "description"),
+        "comment": _part(record.get("gradingResult"), "comment"),
         **spread(record.get("metadata") or {}, "metadata"),
     }
     return Flat(columns, list(_said(record.get("gradingResult"))))
+
+
+def _part(value: object, key: str) -> object:
+    return value.get(key) if isinstance(value, Mapping) else None
 
 
 def _said(grading: object) -> Iterator[Said]:
@@ -65,6 +71,7 @@ SHAPE = Shape(
     },
     cannot_carry=(
         "outputs that are no text: they are refused, line by line",
+        "its CSV, which has a column for each provider and prompt, its YAML and its HTML: write JSON",
         "the assertions' scores and reasons: only pass and fail are labels here",
     ),
     lists=(("results", "results"), ("results",)),

@@ -10,7 +10,7 @@ _OLD = ({"question", "contexts"}, {"question", "ground_truth"}, {"question", "re
 
 def _recognise(record: Mapping[str, object]) -> bool:
     keys = record.keys()
-    return "id" not in keys and (keys >= _NEW or any(keys >= old for old in _OLD))
+    return keys >= _NEW or any(keys >= old for old in _OLD)
 
 
 def _flatten(record: Mapping[str, object]) -> Flat:
@@ -36,7 +36,7 @@ SHAPE = Shape(
         "reference_context_ids": "expected_passages",
     },
     cannot_carry=(
-        "ids: the records are numbered",
+        "ids, unless a column of its own holds them: the records are numbered",
         "claims and labels: metric scores are numbers, not labels, and are kept in meta",
         "conversations of several turns: a list of messages is no question",
         "the system that answered",

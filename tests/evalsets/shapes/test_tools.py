@@ -1,36 +1,15 @@
 """Invented files in the shape that each tool's present release writes, read by an explicit mapping."""
 
-import io
 import json
 
 import pytest
 
-from evalsets.importing import ColumnMap, Findings, read_labels, read_records
+from evalsets.importing import ColumnMap, Findings, read_labels
 from evalsets.importing.mapped import plan_of
 from evalsets.importing.mapping import LEAVE_OUT, LabelRule
+from tests.evalsets.shapes.reading import lines, problems, read, stream
 
 PARTS = {"Yes": "ANSWERED", "No": "REFUSED"}
-
-
-def stream(value) -> io.BytesIO:
-    return io.BytesIO((value if isinstance(value, str) else json.dumps(value)).encode())
-
-
-def lines(*records) -> io.BytesIO:
-    return io.BytesIO("".join(json.dumps(record) + "\n" for record in records).encode())
-
-
-def read(file, mapping: ColumnMap, name="file.json"):
-    findings = Findings()
-    records = [record for record, _new in read_records(file, name, findings, mapping=mapping)]
-    findings.raise_if_refused()
-    return records, findings.notices
-
-
-def problems(file, mapping: ColumnMap, name="file.json"):
-    findings = Findings()
-    list(read_records(file, name, findings, mapping=mapping))
-    return [(problem.line, problem.field, problem.message) for problem in findings.problems]
 
 
 # Ragas: EvaluationDataset.to_jsonl
