@@ -75,12 +75,19 @@ def receive(
 
 
 def is_plain_native(file: File, filename: str) -> bool:
-    """Whether a file needs neither a mapping nor patience: small, and in this product's own form."""
+    """Whether a file needs neither a mapping nor patience: small, and in this product's own form.
+
+    A small file of another form that cannot be read is refused here, with all that is wrong with it.
+    """
     if file.size > settings.IMPORT_INLINE_BYTES:
         return False
-    plan = plan_of(cast(BinaryIO, file.file), filename, most=1, limits=limits())
+    stream = cast(BinaryIO, file.file)
+    plan = plan_of(stream, filename, most=1, limits=limits())
+    is_native = plan.shape == NATIVE and plan.kind in (JSONL, CSV)
+    if plan.findings.refused and not is_native:
+        plan_of(stream, filename, limits=limits()).findings.raise_if_refused()
     file.seek(0)
-    return plan.findings.refused or (plan.shape == NATIVE and plan.kind in (JSONL, CSV))
+    return is_native
 
 
 def plan_of_upload(upload: Upload, mapping: ColumnMap | None = None) -> Plan:

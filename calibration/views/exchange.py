@@ -56,9 +56,9 @@ def upload(request):
     )
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
-        if not is_plain_native(given["file"], given["file"].name):
-            return _kept(request, given, name=given["name"])
         try:
+            if not is_plain_native(given["file"], given["file"].name):
+                return _kept(request, given, name=given["name"])
             told = exchange.import_evalset(
                 stream=given["file"].file,
                 filename=given["file"].name,
@@ -81,9 +81,9 @@ def upload_responses(request, slug, number):
     context = {"version": version, "form": form}
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
-        if version.is_frozen and not is_plain_native(given["file"], given["file"].name):
-            return _kept(request, given, into=version)
         try:
+            if version.is_frozen and not is_plain_native(given["file"], given["file"].name):
+                return _kept(request, given, into=version)
             told = exchange.import_responses(
                 stream=given["file"].file,
                 filename=given["file"].name,

@@ -241,10 +241,20 @@ def numbered_claims(rows: Iterable[Row]) -> Iterator[Row]:
 def flattened(shape: Shape, record: Row, findings: Findings) -> Flat | None:
     """The record laid flat, or None with a problem where its parts cannot be told apart."""
     try:
+        _refuse_columns(record.fields)
         return shape.flatten(record.fields)
     except BadValue as error:
         findings.problem(record.line, "", str(error), record.fields)
         return None
+
+
+def _refuse_columns(record: Mapping[str, object]) -> None:
+    """A table written column by column is one record, whose values are objects by the number of the row."""
+    if len(record) > 1 and all(isinstance(value, dict) and "0" in value for value in record.values()):
+        raise BadValue(
+            "written column by column, as pandas does unless told otherwise: write one record after another "
+            '(orient="records", lines=True)'
+        )
 
 
 def all_said(flat: Flat, columns: Mapping[str, str]) -> Iterator[Said]:

@@ -83,6 +83,8 @@ class Plan:
         How many were looked at; `whole` says whether those were all.
     suggested : dict
         A field for each column.
+    told : Counter
+        How often the shape left something out or took it for granted, by its words for that.
     findings : Findings
         What could not be read.
     """
@@ -94,6 +96,7 @@ class Plan:
     columns: dict[str, ColumnSeen] = field(default_factory=dict)
     questions: dict[str, QuestionSeen] = field(default_factory=dict)
     suggested: dict[str, str] = field(default_factory=dict)
+    told: Counter[str] = field(default_factory=Counter)
     findings: Findings = field(default_factory=Findings)
 
     @property
@@ -103,6 +106,10 @@ class Plan:
     @property
     def cannot_carry(self) -> tuple[str, ...]:
         return SHAPES[self.shape].cannot_carry if self.shape in SHAPES else ()
+
+    @property
+    def notices(self) -> list[str]:
+        return [f"{times} {what}" for what, times in sorted(self.told.items())]
 
     def mapping(self) -> ColumnMap:
         """The suggestion: columns by their names, and no label mapped."""
@@ -210,6 +217,7 @@ def _look_at(plan: Plan, rows: Iterable[Row], mapping: ColumnMap | None, most: i
         flat = flattened(shape, row, plan.findings)
         if flat is None:
             continue
+        plan.told.update(flat.told)
         for column, value in flat.columns.items():
             _see_column(plan, column, value)
             if column in of_labels:

@@ -83,18 +83,5 @@ def rows(
     if kind == JSON:
         return jsondoc.rows(stream, findings, _ALL_LISTS, limits, beside=_ALL_BESIDE)
     if kind == JSONL:
-        return _by_record(jsonl.rows(stream, findings, limits))
+        return jsonl.rows(stream, findings, limits)
     return csvfile.cells(stream, findings, known, limits, nameless=True)
-
-
-def _by_record(found: Iterator[Row]) -> Iterator[Row]:
-    for row in found:
-        columns = list(row.fields.values())
-        if len(columns) > 1 and all(isinstance(column, dict) and "0" in column for column in columns):
-            raise UnreadableFile.at(
-                row.line,
-                "written column by column, as pandas does unless told otherwise: write one record after the "
-                'other (orient="records", lines=True)',
-                row.fields,
-            )
-        yield row

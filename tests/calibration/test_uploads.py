@@ -115,6 +115,29 @@ def test_a_file_that_is_refused_names_its_lines_and_can_be_mapped_again(client, 
     assert Upload.objects.get().state == "refused"  # two questions of one item are refused as well
 
 
+def test_what_reading_a_file_leaves_out_is_told_before_it_is_imported(client, sender):
+    task = {"id": 1, "data": {"question": "Who?", "answer": "Two."}, "annotations": [{"was_cancelled": True}]}
+    file = SimpleUploadedFile("export.json", json.dumps([task]).encode())
+    page = client.post(NEW, {"name": "Tresor", "file": file}, follow=True).content.decode()
+    assert "1 annotations that were cancelled were left out." in page
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "told"),
+    [
+        (b'[{"scenario": "s", "turns": [{"role": "user"}]}]', "goldens.json", "a conversation of 1 turns"),
+        (b"evalId: e\n", "results.yaml", "are not read"),
+        (b'{"user_input": {"0": "Who?"}, "response": {"0": "Two."}}', "frame.json", "column by column"),
+    ],
+)
+def test_another_tools_file_that_cannot_be_read_is_told_at_once(client, sender, content, name, told):
+    file = SimpleUploadedFile(name, content)
+    answer = client.post(NEW, {"name": "Tresor", "file": file})
+    assert answer.status_code == 422
+    assert told in answer.content.decode()
+    assert not Upload.objects.exists()
+
+
 def test_a_mapping_with_two_questions_is_told_on_the_page(client, sender):
     answer = client.post(sent(client), {**COLUMNS, **LABELS, "column-2": "question", "act": "import"})
     assert answer.status_code == 422
