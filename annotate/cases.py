@@ -16,6 +16,7 @@ from annotate.models import Adjudication, Annotation, ClaimSplit, Dimension, Fla
 from annotate.queries import RUSHED, hue_of, parts_around
 from annotate.services.adjudication import check_ready
 from annotate.services.targets import Refused, checked_target
+from annotate.splits import parts_that_count
 from evalsets.models import Claim, EvalSetVersion, Passage, Response
 
 
@@ -163,7 +164,11 @@ class Case:
 
     @property
     def is_split(self) -> bool:
-        return any(split.state == ClaimSplit.State.ACCEPTED for split in self.splits)
+        return self.standing_split is not None
+
+    @property
+    def standing_split(self) -> ClaimSplit | None:
+        return next((split for split in self.splits if split.state == ClaimSplit.State.ACCEPTED), None)
 
     @property
     def can_be_split(self) -> bool:
@@ -172,7 +177,7 @@ class Case:
 
     @cached_property
     def parts(self) -> list[Claim]:
-        return list(self.claim.parts.all()) if self.claim else []
+        return list(parts_that_count().filter(parent=self.claim)) if self.claim else []
 
     @cached_property
     def _claims(self) -> dict[int, str]:

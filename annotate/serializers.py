@@ -280,7 +280,9 @@ class SplittingClaim(AcceptingSplit):
 
 
 class AcceptedSplit(serializers.Serializer):
-    decisions = DecisionRow(many=True, help_text="One for each part.")
+    decisions = DecisionRow(
+        many=True, help_text="One for each part, or for each decision on one that is taken back."
+    )
 
 
 class Revoking(serializers.Serializer):

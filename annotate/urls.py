@@ -48,6 +48,11 @@ urlpatterns = [
         name="decide_split",
     ),
     path(
+        f"{DISAGREEMENTS}<int:round_number>/splits/<int:split>/take-back/",
+        adjudication.take_split_back,
+        name="take_split_back",
+    ),
+    path(
         f"{DISAGREEMENTS}<int:round_number>/claims/<int:claim>/split/",
         adjudication.split_claim,
         name="split_claim",

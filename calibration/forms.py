@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotate.splits import leaves
 from calibration.estimates import Estimate, estimate
 from calibration.extraction_runs import MOST_TOKENS
 from calibration.judge_warm_up import needs_warm_up, warm_up_of
@@ -505,7 +506,7 @@ class TrialForm(PlainForm):
         if response is None:
             self.add_error("item", _("There is no response of this id here."))
             return cleaned
-        claims = response.claims.filter(parts__isnull=True)
+        claims = leaves(response.claims.all())
         if cleaned.get("claim_id"):
             claims = claims.filter(claim_id=cleaned["claim_id"])
         of_claims = self.targets.get(cleaned.get("dimension", "")) in ("claim", "citation")

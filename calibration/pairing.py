@@ -25,6 +25,7 @@ from annotate.models import (
     Round,
     SecondLookTarget,
 )
+from annotate.splits import parts_that_count
 from calibration.columns import Among, Small, code_of, int_columns
 from calibration.contents import IS_DECISION, Contents, contents_of, facts_of
 from calibration.models import JudgeRun, Verdict
@@ -204,7 +205,7 @@ def _response_rows(runs: list[int], contents: Contents) -> _Rows:
 
 def _claim_rows(runs: list[int], contents: Contents) -> _Rows:
     """The claims as they came, and among them the parts of those that were split."""
-    parts = Claim.objects.filter(response__run__in=runs, parent__isnull=False).order_by()
+    parts = parts_that_count().filter(response__run__in=runs).order_by()
     part, of, parent, position, decision = int_columns(
         parts, "pk", "response_id", "parent_id", "position", IS_DECISION
     )

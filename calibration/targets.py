@@ -7,6 +7,7 @@ from annotate.asking import CITATION, CLAIM, PASSAGE, RESPONSE, Material, Place,
 from annotate.material import questions_of
 from annotate.models import RubricVersion
 from annotate.services.targets import Target
+from annotate.splits import leaves
 from calibration.models import Verdict
 from evalsets.labels import LABELS, TARGET_OF
 from evalsets.models import Claim, Passage, Response, SystemRun
@@ -49,8 +50,10 @@ def _targets(runs: list[SystemRun], questions: Sequence[Question]) -> list[Targe
             passages[of].setdefault(name, pk)
     claims: dict[int, dict[int, list[int]]] = defaultdict(dict)
     if kinds & {CITATION, CLAIM}:
-        leaves = Claim.objects.filter(response__run__in=runs, parts__isnull=True).order_by("position", "pk")
-        for pk, of, own, whole in leaves.values_list("pk", "response_id", "source_ids", "parent__source_ids"):
+        counting = leaves(Claim.objects.filter(response__run__in=runs)).order_by("position", "pk")
+        for pk, of, own, whole in counting.values_list(
+            "pk", "response_id", "source_ids", "parent__source_ids"
+        ):
             claims[of][pk] = _served(own or whole or [], passages[of])
     found: list[Target] = []
     responses = Response.objects.filter(run__in=runs).order_by("run", "position", "sample", "pk")

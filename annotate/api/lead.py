@@ -314,6 +314,20 @@ class DeclineSplit(OfSplit):
         return Response(serializers.SplitRow(declined).data)
 
 
+class TakeSplitBack(OfSplit):
+    """The whole claim counts again: further entries take the decisions on its parts back."""
+
+    takes = {"POST": serializers.Revoking}
+    answers = {"POST": {201: serializers.AcceptedSplit}}
+
+    @once
+    def post(self, request, **place):
+        split = self.found(**place)
+        given = self.body(request, serializers.Revoking)
+        made = services.take_split_back(split=split, person=request.user, **given)
+        return Response(serializers.AcceptedSplit({"decisions": made}).data, status=201)
+
+
 class Revoke(BehindTheDoor):
     """Take a decision of the log back by a further entry: what held before holds again."""
 

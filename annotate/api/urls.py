@@ -31,6 +31,7 @@ urlpatterns = [
     path(f"{ROUND}splits/", lead.Splits.as_view(), name="splits"),
     path(f"{SPLIT}accept/", lead.AcceptSplit.as_view(), name="accept_split"),
     path(f"{SPLIT}decline/", lead.DeclineSplit.as_view(), name="decline_split"),
+    path(f"{SPLIT}take-back/", lead.TakeSplitBack.as_view(), name="take_split_back"),
     path(f"{RUBRIC}versions/", rubrics.RubricVersions.as_view(), name="rubric_versions"),
     path(f"{RUBRIC}versions/<int:rubric_number>/", rubrics.OneRubricVersion.as_view(), name="rubric_version"),
     path(f"{RUBRIC}changes/", rubrics.RubricChanges.as_view(), name="rubric_changes"),

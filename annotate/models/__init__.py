@@ -2,7 +2,7 @@
 
 from annotate.models.audits import AuditedResponse, AuditSample, ClaimAudit
 from annotate.models.decisions import Adjudication, GoldLabel, Opening, RubricTask
-from annotate.models.labels import Annotation, AnnotationEvent, ClaimSplit, Flag
+from annotate.models.labels import Annotation, AnnotationEvent, ClaimSplit, Flag, WithdrawnPart
 from annotate.models.rounds import Assignment, Round, SecondLookTarget, Tally, Unblinding
 from annotate.models.rubrics import Dimension, Grader, Rubric, RubricVersion, WarmUpAnswer, WarmUpCase
 from annotate.models.targets import one_per_target, passage_of_target
@@ -30,6 +30,7 @@ __all__ = [
     "Unblinding",
     "WarmUpAnswer",
     "WarmUpCase",
+    "WithdrawnPart",
     "one_per_target",
     "passage_of_target",
 ]

@@ -122,6 +122,7 @@ class ClaimSplit(models.Model):
         PROPOSED = "proposed", _("proposed")
         ACCEPTED = "accepted", _("accepted")
         DECLINED = "declined", _("declined")
+        TAKEN_BACK = "taken_back", _("taken back")
 
     round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="splits")
     claim = models.ForeignKey(Claim, on_delete=models.PROTECT, related_name="splits")
@@ -144,3 +145,13 @@ class ClaimSplit(models.Model):
 
     def __str__(self):
         return f"{self.claim}: {len(self.parts)}"
+
+
+class WithdrawnPart(models.Model):
+    """A part of a split that was taken back. The log of decisions keeps it; it counts nowhere."""
+
+    claim = models.OneToOneField(Claim, on_delete=models.PROTECT, related_name="withdrawal")
+    split = models.ForeignKey(ClaimSplit, on_delete=models.PROTECT, related_name="withdrawn")
+
+    def __str__(self):
+        return str(self.claim)

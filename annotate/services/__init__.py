@@ -8,6 +8,7 @@ from annotate.services.adjudication import (
     revoke,
     split_claim,
     take_over_gold,
+    take_split_back,
 )
 from annotate.services.audit import draw_audit, finish_audited, forget_audits, mark_claim
 from annotate.services.imported import record_imported_labels
@@ -81,6 +82,7 @@ __all__ = [
     "spread",
     "take_back",
     "take_over_gold",
+    "take_split_back",
     "unflag",
     "write_rubric_version",
 ]

@@ -14,6 +14,7 @@ from annotate.models import (
     GoldLabel,
     Opening,
     Round,
+    WithdrawnPart,
 )
 from annotate.services.rubric_tasks import note_for_rubric
 from annotate.services.targets import (
@@ -28,6 +29,7 @@ from annotate.services.targets import (
     settle,
     settle_dependents,
 )
+from annotate.splits import parts_that_count
 from evalsets.labels import LABELS
 from evalsets.models import Claim, Passage, Response
 
@@ -141,24 +143,37 @@ def revoke(*, adjudication: Adjudication, note: str = "", person) -> Adjudicatio
     if latest is None or latest.pk != adjudication.pk:
         raise Conflict(_("Another decision holds by now; look again before you take one back."))
     if latest.reason == Adjudication.Reason.SPLIT:
-        raise Conflict(_("A part of a split claim has no labels to fall back on: decide it anew instead."))
+        words = _("A part of a split has no labels to fall back on: decide it anew, or take the split back.")
+        raise Conflict(words)
     _check_not_split(adjudication.claim)
-    before = standing.exclude(pk=latest.pk).first()
-    entry = Adjudication.objects.create(
-        round=round,
-        **target.where,
-        label=latest.label,
+    entry = _revoke(latest, note=note, person=person)
+    _hold_again(round, target)
+    return entry
+
+
+def _revoke(decision: Adjudication, *, note: str, person) -> Adjudication:
+    return Adjudication.objects.create(
+        round_id=decision.round_id,
+        response_id=decision.response_id,
+        claim_id=decision.claim_id,
+        passage_id=decision.passage_id,
+        dimension=decision.dimension,
+        label=decision.label,
         reason=Adjudication.Reason.REVOKED,
         note=note,
-        revokes=latest,
+        revokes=decision,
         by=person,
     )
+
+
+def _hold_again(round: Round, target: Target) -> None:
+    """What holds of a target once a decision does not: an earlier one, or what everybody said."""
+    before = decisions_that_stand(round).filter(target.filter).order_by("-pk").first()
     if before is None:
         GoldLabel.objects.filter(target.filter, round=round).delete()
     else:
         _hold(before, target)
     settle(round, target, questions_of(round.rubric_version))
-    return entry
 
 
 @transaction.atomic
@@ -227,6 +242,35 @@ def accept_split(
             )
         )
     return made
+
+
+@transaction.atomic
+def take_split_back(*, split: ClaimSplit, note: str = "", person) -> list[Adjudication]:
+    """Undo an accepted split by further entries, one for each decision on a part: the claim counts again."""
+    claim, round = split.claim, split.round
+    lock_assignments(round, claim.response)
+    split = ClaimSplit.objects.select_for_update().get(pk=split.pk)
+    if split.state != ClaimSplit.State.ACCEPTED:
+        raise Conflict(_("This split does not hold."))
+    parts = list(parts_that_count().filter(parent=claim))
+    _check_decided_here_alone(round, parts)
+    stand = decisions_that_stand(round).filter(claim__in=parts).order_by("-pk")
+    entries = [_revoke(decision, note=note, person=person) for decision in stand]
+    GoldLabel.objects.filter(round=round, claim__in=parts).delete()
+    WithdrawnPart.objects.bulk_create(WithdrawnPart(claim=part, split=split) for part in parts)
+    split.state = ClaimSplit.State.TAKEN_BACK
+    split.save(update_fields=["state"])
+    _hold_again(round, Target("grounding", claim.response_id, claim.pk))
+    return entries
+
+
+def _check_decided_here_alone(round: Round, parts: Sequence[Claim]) -> None:
+    elsewhere = GoldLabel.objects.filter(claim__in=parts).exclude(round=round).select_related("round").first()
+    if elsewhere is not None:
+        raise Conflict(
+            _("Round %(number)s holds decisions on the parts of this split; take those back first.")
+            % {"number": elsewhere.round.number}
+        )
 
 
 @transaction.atomic

@@ -20,6 +20,7 @@ from annotate.models import (
     Dimension,
     GoldLabel,
     Round,
+    WithdrawnPart,
 )
 from evalsets.models import Claim, Passage, Response
 from evalsets.prepared import Prepared, PreparedInsert
@@ -325,6 +326,8 @@ def checked_target(
         raise Refused(_("The passage belongs to another response."))
     if claim is not None and claim.parent_id and not may_be_part:
         raise Refused(_("Parts of a split claim are decided by the lead."))
+    if claim is not None and claim.parent_id and WithdrawnPart.objects.filter(claim=claim).exists():
+        raise Refused(_("The split that made this part was taken back; the whole claim counts."))
     if asked_of.target == Dimension.Target.RESPONSE and response.is_empty:
         raise Refused(_("An empty response has no label: it is recorded as empty."))
     return Target(

@@ -23,6 +23,7 @@ from annotate.adjudication_forms import (
 from annotate.cases import Case
 from annotate.disagreement_kinds import Status, pairs_of, target_in_address
 from annotate.disagreements import DisagreementQueue
+from annotate.forms import MAX_TEXT
 from annotate.models import Adjudication, ClaimSplit, Round
 from annotate.queries import hue_of
 from evalsets.queries import strata_of
@@ -137,7 +138,7 @@ def revoke(request, slug, number, round_number, decision):
     )
     try:
         services.revoke(
-            adjudication=decision, note=request.POST.get("note", "")[:10_000], person=request.user
+            adjudication=decision, note=request.POST.get("note", "")[:MAX_TEXT], person=request.user
         )
         messages.success(request, _("Taken back: what held before holds again."))
     except services.Refused as refused:
@@ -169,15 +170,30 @@ def split_claim(request, slug, number, round_number, claim):
     return redirect(onward)
 
 
+def _split_of(version, round_number, split) -> ClaimSplit:
+    splits = ClaimSplit.objects.select_related("claim__response", "round__rubric_version")
+    return get_object_or_404(splits, pk=split, round__version=version, round__number=round_number)
+
+
+@require_POST
+def take_split_back(request, slug, number, round_number, split):
+    version = labels_of(request.user, slug, number)
+    split = _split_of(version, round_number, split)
+    try:
+        services.take_split_back(
+            split=split, note=request.POST.get("note", "")[:MAX_TEXT], person=request.user
+        )
+        messages.success(request, _("The split is taken back: the whole claim counts again."))
+    except services.Refused as refused:
+        messages.error(request, str(refused))
+    case = Case(version, round_number, "grounding", str(split.claim_id))
+    return redirect(f"{_url(version, case)}?{urlencode(_filter(request, case.round).query)}")
+
+
 @require_POST
 def decide_split(request, slug, number, round_number, split):
     version = labels_of(request.user, slug, number)
-    split = get_object_or_404(
-        ClaimSplit.objects.select_related("claim__response", "round__rubric_version"),
-        pk=split,
-        round__version=version,
-        round__number=round_number,
-    )
+    split = _split_of(version, round_number, split)
     case = Case(version, round_number, "grounding", str(split.claim_id))
     form = SplitDecisionForm(request.POST, split=split)
     onward = _onward(request, version, case)

@@ -3,11 +3,11 @@
 import pytest
 
 from annotate import services
-from annotate.models import Annotation, ClaimSplit, GoldLabel
+from annotate.models import Adjudication, Annotation, ClaimSplit, GoldLabel
 from evalsets.models import Claim
 from tests.annotate.deciding import decision, disagreements, url
 from tests.annotate.pages import soup
-from tests.annotate.worlds import claim_of, grader_of, say
+from tests.annotate.worlds import claim_of, grader_of, make_round, say
 
 
 @pytest.fixture
@@ -87,3 +87,114 @@ def test_lead_cannot_split_into_one_part_nor_before_all_labels_are_in(round, as_
         assert as_(lead).post(url(round, "split_claim", claim_of(round, 4).pk), fields).status_code == 409
     assert not ClaimSplit.objects.exists()
     assert not Claim.objects.filter(parent__isnull=False).exists()
+
+
+# Taken back
+
+
+def split_in_two(round, lead, number=4, texts=("Dogs.", "Leads.")):
+    """The decisions on the parts."""
+    labels = ("supported", "unsupported")
+    return services.split_claim(
+        round=round, claim=claim_of(round, number), parts=list(zip(texts, labels, strict=True)), person=lead
+    )
+
+
+def gold_by_claim(round):
+    return dict(round.gold.filter(dimension="grounding").values_list("claim__claim_id", "label"))
+
+
+@pytest.fixture
+def apart(round, grader_a, grader_b):
+    say(round, grader_a, 4, "unsupported")
+    say(round, grader_b, 4, "supported")
+    return round
+
+
+def test_take_a_split_back_leaves_the_claim_to_decide_again(apart, as_, lead):
+    made = split_in_two(apart, lead)
+    anew = decide_part(apart, lead, made[1].claim, "contradicted")
+    page = soup(as_(lead).get(url(apart, "adjudicate", "grounding", claim_of(apart, 4).pk)))
+    form = page.select_one("form[action*=take-back]")
+    answer = as_(lead).post(form["action"], {"note": "one fact after all"}, follow=True)
+    assert "The split is taken back" in soup(answer).get_text()
+    assert soup(answer).select("#decision") != []
+    assert gold_by_claim(apart) == {}
+    assert disagreements(apart)[0].status == "pending"
+    back = Adjudication.objects.filter(revokes__isnull=False).order_by("pk")
+    assert list(back.values_list("revokes", "note")) == [
+        (decision.pk, "one fact after all") for decision in (anew, made[1], made[0])
+    ]
+
+
+def decide_part(round, lead, part, label):
+    return services.adjudicate(
+        round=round,
+        response=part.response,
+        claim=part,
+        dimension="grounding",
+        label=label,
+        reason="edge_case",
+        person=lead,
+    )
+
+
+def test_take_a_split_back_brings_back_what_held(round, lead, grader_a, grader_b):
+    for grader in (grader_a, grader_b):
+        say(round, grader, 4, "supported")
+    split_in_two(round, lead)
+    services.take_split_back(split=ClaimSplit.objects.get(), person=lead)
+    assert gold_by_claim(round) == {"c1": "supported"}
+    assert round.gold.get(dimension="grounding").source == "agreed"
+    decide_part(round, lead, claim_of(round, 4), "contradicted")
+    split_in_two(round, lead)
+    services.take_split_back(split=ClaimSplit.objects.get(state="accepted"), person=lead)
+    assert gold_by_claim(round) == {"c1": "contradicted"}
+
+
+def test_take_a_split_back_once_and_split_anew(apart, as_, lead):
+    split_in_two(apart, lead)
+    split = ClaimSplit.objects.get()
+    services.take_split_back(split=split, person=lead)
+    with pytest.raises(services.Conflict):
+        services.take_split_back(split=split, person=lead)
+    assert Adjudication.objects.filter(revokes__isnull=False).count() == 2
+    split_in_two(apart, lead, texts=("Dogs are allowed.", "On a lead."))
+    assert gold_by_claim(apart) == {"c1.1+": "supported", "c1.2+": "unsupported"}
+    page = soup(as_(lead).get(url(apart, "adjudicate", "grounding", claim_of(apart, 4).pk)))
+    assert [link.get_text() for link in page.select(".stack li > a")] == ["Dogs are allowed.", "On a lead."]
+
+
+def test_a_part_of_a_split_that_was_taken_back_is_not_decided(apart, as_, lead):
+    part = split_in_two(apart, lead)[0].claim
+    services.take_split_back(split=ClaimSplit.objects.get(), person=lead)
+    with pytest.raises(services.Refused, match="taken back"):
+        decide_part(apart, lead, part, "supported")
+    page = soup(as_(lead).get(url(apart, "adjudicate", "grounding", part.pk)))
+    assert "The split that made this part was taken back" in page.get_text()
+    assert page.select("#decision") == []
+
+
+def test_a_split_whose_parts_another_round_decided_stays(apart, lead, grader_a, grader_b):
+    part = split_in_two(apart, lead)[0].claim
+    other = make_round(apart.version, grader_a, grader_b)
+    GoldLabel.objects.create(
+        round=other,
+        response=part.response,
+        claim=part,
+        dimension="grounding",
+        label="supported",
+        source="single",
+    )
+    with pytest.raises(services.Conflict, match=f"Round {other.number}"):
+        services.take_split_back(split=ClaimSplit.objects.get(), person=lead)
+    assert gold_by_claim(apart) == {"c1.1": "supported", "c1.2": "unsupported"}
+
+
+def test_others_take_no_split_back(apart, as_, lead, grader_a, stranger):
+    split_in_two(apart, lead)
+    place = url(apart, "take_split_back", ClaimSplit.objects.get().pk)
+    for somebody in (grader_a, stranger):
+        assert as_(somebody).post(place).status_code == 404
+    assert as_(lead).get(place).status_code == 405
+    assert ClaimSplit.objects.get().state == "accepted"

@@ -229,10 +229,25 @@ def test_a_lead_splits_what_nobody_proposed_to_split(api, split_over_six):
     assert api.post(place, body, key="own").json() == made.json()
     problem(api.post(place, body), 409)
     assert list(claim.parts.order_by("pk").values_list("text", flat=True)) == ["one", "two"]
+    split = ClaimSplit.objects.get()
+    assert rows_of(api.get(place, state="accepted"))[0]["id"] == split.pk
     assert sorted(label for label, _source in gold_of(split_over_six).values()) == [
         "contradicted",
         "supported",
     ]
+
+
+def test_a_split_is_taken_back_by_further_entries(api, split):
+    parts = [{"text": "one", "label": "supported"}, {"text": "two", "label": "contradicted"}]
+    place = f"{V}/rounds/1/splits/{split.pk}"
+    problem(api.post(f"{place}/take-back/", {}), 409)
+    api.post(f"{place}/accept/", {"parts": parts})
+    made = api.post(f"{place}/take-back/", {"note": "one fact"}, key="b")
+    assert made.status_code == 201
+    assert [(row["revokes"], row["note"]) for row in made.json()["decisions"]] == [(True, "one fact")] * 2
+    assert api.post(f"{place}/take-back/", {"note": "one fact"}, key="b").json() == made.json()
+    assert [row["state"] for row in rows_of(api.get(f"{V}/rounds/1/splits/"))] == ["taken_back"]
+    assert gold_of(split.round) == {}
 
 
 def test_a_decision_is_taken_back_by_a_further_entry(api, split_over_six, lead):
@@ -285,6 +300,7 @@ def written(split):
         f"{V}/rounds/1/reassign/": {"to": "lead"},
         f"{V}/rounds/1/splits/{split.pk}/accept/": {"parts": [{"text": "a", "label": "supported"}] * 2},
         f"{V}/rounds/1/splits/{split.pk}/decline/": {},
+        f"{V}/rounds/1/splits/{split.pk}/take-back/": {},
         f"{V}/rounds/1/splits/": {
             "target": split.claim_id,
             "parts": [{"text": "a", "label": "supported"}] * 2,

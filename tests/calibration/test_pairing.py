@@ -7,6 +7,7 @@ from annotate.models import Round
 from calibration.pairing import chosen_round, dimensions_of, table_of
 from calibration.sightings import note_sighting
 from calibration.table import left_out
+from calibration.targets import targets_of
 from evalsets.models import Claim
 from tests.calibration.labelled import an_adjudicator, judged, labelled_set
 
@@ -93,6 +94,25 @@ def test_a_split_claim_counts_for_the_graders_and_its_parts_for_gold_and_judge()
     assert made.leaves().targets.target.tolist() == [part.pk for part in parts]
     assert made.leaves().gold.codes.tolist() == [0, 2]
     assert made.leaves().judge.codes.tolist() == [0, 0]
+
+
+def test_the_parts_of_a_split_that_was_taken_back_count_nowhere():
+    labelled = labelled_set()
+    response = labelled.response("r1")
+    claim = labelled.claim(response, "supported", "unsupported", gold="supported")
+    part = labelled.claim(response, parent=claim)
+    split = labelled.round.splits.create(claim=claim, parts=["one"], state="taken_back")
+    split.withdrawn.create(claim=part)
+    run = judged(labelled, [(response, part, "unsupported"), (response, claim, "supported")])
+
+    made = table(labelled, judge_run=run)
+
+    for counting in (made.originals(), made.leaves()):
+        assert counting.targets.target.tolist() == [claim.pk]
+        assert counting.judge.codes.tolist() == [0]
+    assert made.leaves().gold.codes.tolist() == [0]
+    asked = targets_of(system_runs=labelled.runs, dimensions=["grounding"])
+    assert [target.claim_id for target in asked] == [claim.pk]
 
 
 @pytest.mark.parametrize(
