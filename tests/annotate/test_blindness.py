@@ -15,7 +15,7 @@ from django.urls import reverse
 import annotate.views.grading
 from annotate import services
 from annotate.models import Annotation, Assignment, Opening, Round
-from annotate.queries import next_assignment, screen_of
+from annotate.queries import following_of, next_assignment, screen_of
 from calibration import exchange
 from evalsets.models import Item, Membership, Response, SystemRun
 from tests.annotate.blind.addresses import every_address
@@ -31,7 +31,17 @@ from tests.annotate.blind.looking import (
     look_with_token,
     words_in,
 )
-from tests.annotate.blind.world import NOW, SAID, TOLD, at, finish, make_world, others_do_everything, undone
+from tests.annotate.blind.world import (
+    NOW,
+    SAID,
+    TOLD,
+    at,
+    finish,
+    make_world,
+    others_do_everything,
+    undone,
+    warm_up,
+)
 from tests.annotate.worlds import make_round
 
 
@@ -115,6 +125,26 @@ def test_no_address_tells_a_lead_who_still_grades(world):
     assert broken(after) == []
     assert words_in(after, SAID) == []
     assert differences(before, after) == []
+
+
+@pytest.mark.once
+def test_the_order_does_not_follow_what_the_others_have_done_so_far(world):
+    """Once they have done everything, an order by their labels would be the old one again."""
+    round, grader = world.round, world.grader(world.b)
+
+    def look():
+        with as_person(world.b) as client:
+            page = ask(client, "GET", reverse("annotate:grade", args=[round.pk]))
+            queue = ask(client, "GET", f"/api/v1/my/rounds/{round.pk}/assignments/")
+        head = next_assignment(round, grader)
+        return page.text, queue.text, head.pk, following_of(head)
+
+    before = look()
+    warm_up(world, world.a)
+    for own in world.assignments(world.b).filter(state="pending").order_by("-order"):
+        with undone():
+            finish(world, world.a, own.response.position, choose=1)
+            assert look() == before, own.response.position
 
 
 @pytest.mark.parametrize("role", ["b", pytest.param("both", marks=pytest.mark.once)])

@@ -253,11 +253,15 @@ def others_do_everything(world):
     }
 
 
-def _peer_grades(world):
-    grader = world.grader(world.a)
+def warm_up(world, person):
     for case in world.round.rubric_version.warm_up_cases.all():
         labels = world.round.rubric_version.dimensions.get(name=case.dimension).label_names
-        services.answer_warm_up(case=case, grader=grader, label=labels[-1])
+        services.answer_warm_up(case=case, grader=world.grader(person), label=labels[-1])
+
+
+def _peer_grades(world):
+    grader = world.grader(world.a)
+    warm_up(world, world.a)
     for own in world.assignments(world.a).select_related("response"):
         response = own.response
         finish(world, world.a, response.position, choose=1, note="PEERNOTE", evidence=[2], milliseconds=2031)
