@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -469,9 +470,13 @@ def described(rows: Iterable[dict[str, Any]], bar: float | None) -> str:
     return "; ".join(parts)
 
 
+# Vega gives some groups of marks a role without a name, whatever it was told of ARIA.
+NAMELESS = re.compile(r'(<g [^>]*?) role="graphics-\w+" aria-roledescription="[^"]*"')
+
+
 def inline_svg(spec: dict[str, Any], label: str) -> SafeString:
     """For a page: an image with a name, its size left to the style sheet."""
-    drawn = svg(spec).replace(
+    drawn = NAMELESS.sub(r"\1", svg(spec)).replace(
         "<svg ", f'<svg role="img" aria-label="{escape(label)}" class="chart" focusable="false" ', 1
     )
     return mark_safe(drawn.replace(' class="marks"', "", 1))
