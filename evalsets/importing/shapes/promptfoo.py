@@ -71,6 +71,7 @@ SHAPE = Shape(
     },
     cannot_carry=(
         "outputs that are no text: they are refused, line by line",
+        "that tests are repeats of one another: each is an item of its own",
         "its CSV, which has a column for each provider and prompt, its YAML and its HTML: write JSON",
         "the assertions' scores and reasons: only pass and fail are labels here",
     ),
