@@ -13,8 +13,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from calibration.estimates import Estimate, reckoned, spread
+from calibration.extraction_prompts import extraction_wording_named
 from calibration.judges import extracting
-from calibration.judges.extracting import extraction_prompt
+from calibration.judges.extracting import ExtractionWording, extraction_prompt
 from calibration.judges.parsing import PARSER_VERSION
 from calibration.models import Judge, JudgeRun, Verdict
 from calibration.services import Refused, address_of, asked_parameters, open_run, refuse_budget, resume_run
@@ -89,7 +90,7 @@ def _place(response: Response, kinds: set[str], was_looked_at: bool, is_labelled
     return "none" if was_looked_at else "without"
 
 
-def requested_of_extraction(judge: Judge, max_tokens: int | None = None) -> dict:
+def requested_of_extraction(judge: Judge, wording: ExtractionWording, max_tokens: int | None = None) -> dict:
     """What is asked of whom: the parts of the fingerprint."""
     parameters = asked_parameters(judge) | {"max_tokens": max_tokens or MOST_TOKENS}
     return {
@@ -98,21 +99,29 @@ def requested_of_extraction(judge: Judge, max_tokens: int | None = None) -> dict
         "provider": judge.provider,
         "base_url": address_of(judge),
         "model": judge.model,
-        "prompt_version": extracting.VERSION,
-        "prompt_sha256": extracting.WORDING_SHA256,
+        "prompt_version": wording.version,
+        "prompt_sha256": wording.sha256,
         "parameters": parameters,
         "parser_version": PARSER_VERSION,
     }
 
 
 def estimate_extraction(
-    *, judge: Judge, responses: Sequence[int], max_tokens: int | None = None, use_cache: bool = True
+    *,
+    judge: Judge,
+    responses: Sequence[int],
+    prompt_version: str = extracting.BUILT_IN,
+    max_tokens: int | None = None,
+    use_cache: bool = True,
 ) -> Estimate:
+    wording = extraction_wording_named(judge.evalset, prompt_version)
     texts = Response.objects.filter(pk__in=spread(list(responses))).select_related("item")
     return reckoned(
         judge=judge,
-        requested=requested_of_extraction(judge, max_tokens),
-        prompts=[extraction_prompt(question=one.item.question, response=one.text) for one in texts],
+        requested=requested_of_extraction(judge, wording, max_tokens),
+        prompts=[
+            extraction_prompt(question=one.item.question, response=one.text, wording=wording) for one in texts
+        ],
         targets=len(responses),
         use_cache=use_cache,
         purpose=JudgeRun.Purpose.EXTRACTION,
@@ -127,6 +136,7 @@ def start_extraction(
     system_runs: Sequence[SystemRun],
     again: bool = False,
     responses: Sequence[int] | None = None,
+    prompt_version: str = extracting.BUILT_IN,
     max_tokens: int | None = None,
     use_cache: bool = True,
     budget: Budget = NO_BUDGET,
@@ -147,7 +157,9 @@ def start_extraction(
         judge=judge,
         version=version,
         system_runs=system_runs,
-        requested=requested_of_extraction(judge, max_tokens),
+        requested=requested_of_extraction(
+            judge, extraction_wording_named(judge.evalset, prompt_version), max_tokens
+        ),
         rows=[(1, {"response_id": pk, "dimension": extracting.DIMENSION}) for pk in asked],
         budget=budget,
         purpose=JudgeRun.Purpose.EXTRACTION,

@@ -2,6 +2,7 @@
 
 from rest_framework import serializers
 
+from calibration.judges.extracting import BUILT_IN
 from calibration.models import Verdict
 from calibration.serializers import BudgetLimits, DryRun, JudgeRunRow, JudgeRunWhole, whole
 from evalsets.fields import Choice, Flag, Text, Whole
@@ -11,6 +12,7 @@ class NewExtraction(BudgetLimits):
     """Which model takes the responses of which draft runs apart."""
 
     judge = Text(max_length=200, help_text="An LLM judge of the eval set; its prompt is another one here.")
+    prompt_version = Text(required=False, max_length=50, default=BUILT_IN, help_text="That asks for claims.")
     system_runs = serializers.ListField(
         child=Whole(min_value=1, max_value=2**31 - 1),
         required=False,

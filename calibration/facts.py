@@ -131,12 +131,18 @@ def extraction_facts(run: JudgeRun) -> Figures:
     return run_facts(run, progress_of(run)) | {"responses": responses}
 
 
-def dry_extraction_facts(*, max_tokens: int | None, use_cache: bool, **asked: Any) -> Figures:
+def dry_extraction_facts(
+    *, prompt_version: str, max_tokens: int | None, use_cache: bool, **asked: Any
+) -> Figures:
     """What an extraction would take; refused where it could not be started. Nothing is started."""
     responses = refuse_extraction(**asked)
     scope = scope_of(asked["system_runs"], asked.get("responses"))
     found = estimate_extraction(
-        judge=asked["judge"], responses=responses, max_tokens=max_tokens, use_cache=use_cache
+        judge=asked["judge"],
+        responses=responses,
+        prompt_version=prompt_version,
+        max_tokens=max_tokens,
+        use_cache=use_cache,
     )
     return {
         "dry_run": True,

@@ -10,10 +10,10 @@ from annotate.splits import leaves
 from calibration.estimates import Estimate, estimate
 from calibration.extraction_runs import MOST_TOKENS
 from calibration.judge_warm_up import needs_warm_up, warm_up_of
-from calibration.judges import prompts
+from calibration.judges import extracting, prompts
 from calibration.judges.prompts import Wording
 from calibration.leases import DEFAULT_CONCURRENCY
-from calibration.models import Judge, PromptVersion, Verdict
+from calibration.models import ExtractionPromptVersion, Judge, PromptVersion, Verdict
 from calibration.prompt_versions import METHODS
 from calibration.queries import kin_of
 from calibration.services import BUILT_IN, KEY_VARIABLE, dimensions_of, rubric_in_force
@@ -357,11 +357,13 @@ class StartForm(BudgetForm):
 class ExtractionForm(BudgetForm):
     """Which model takes the responses of which draft runs apart."""
 
-    field_order = ["judge", "system_runs", "again", "max_tokens", "use_cache"]  # the budget comes last
+    # The budget comes last.
+    field_order = ["judge", "prompt_version", "system_runs", "again", "max_tokens", "use_cache"]
     judge = forms.ChoiceField(
         label=_("Model"),
         help_text=_("One of the LLM judges of this eval set; its prompt is another one here."),
     )
+    prompt_version = forms.ChoiceField(label=_("Prompt version"), initial=extracting.BUILT_IN)
     system_runs = forms.MultipleChoiceField(
         label=_("System runs"),
         widget=forms.CheckboxSelectMultiple,
@@ -394,6 +396,9 @@ class ExtractionForm(BudgetForm):
         self.runs = {str(run.number): run for run in drafts}
         self.offer("judge", [(name, f"{name} ({judge.model})") for name, judge in self.judges.items()])
         self.offer("system_runs", [(number, str(run)) for number, run in self.runs.items()])
+        numbers = ExtractionPromptVersion.objects.filter(evalset=version.evalset)
+        own = [str(number) for number in numbers.values_list("number", flat=True)]
+        self.offer("prompt_version", [(name, name) for name in (extracting.BUILT_IN, *own)])
 
     def clean(self):
         cleaned = super().clean()
@@ -480,6 +485,41 @@ class PromptForm(PlainForm):
             "note": text["note"],
             "methods": {name: text[f"method_{name}"] for name in METHODS},
         }
+
+
+class ExtractionPromptForm(PlainForm):
+    """Another wording that asks for claims; the service says what it must contain."""
+
+    system = forms.CharField(
+        label=_("System message"),
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 24}),
+        help_text=_("{nonce} is filled in. The keys of the answer must be named."),
+    )
+    closing = forms.CharField(label=_("Closing sentence"))
+    note = forms.CharField(label=_("What changed, and why"), required=False)
+
+    @property
+    def wording(self) -> dict[str, str]:
+        """The arguments of `add_extraction_prompt`; browsers send line breaks of their own."""
+        return {name: value.replace("\r\n", "\n") for name, value in self.cleaned_data.items()}
+
+
+class ExtractionTrialForm(PlainForm):
+    """A response of which the messages are shown."""
+
+    item = forms.CharField(label=_("Response"), help_text=_("Its id, as on the overview."))
+
+    def __init__(self, *args, version, **options):
+        super().__init__(*args, **options)
+        self.version = version
+
+    def clean_item(self) -> Response:
+        found = Response.objects.filter(version=self.version, response_id=self.cleaned_data["item"])
+        response = found.select_related("item").first()
+        if response is None:
+            raise forms.ValidationError(_("There is no response of this id here."))
+        return response
 
 
 class TrialForm(PlainForm):

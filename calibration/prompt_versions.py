@@ -22,6 +22,8 @@ NEEDED = ("nonce", "question", "labels", "method", "menu")
 METHODS = ("grounding", "abstention", CLAIM, RESPONSE, CITATION, PASSAGE)
 MOST_CHARACTERS = 20_000
 
+Difference = list[tuple[str, list[tuple[str, str]]]]
+
 
 def wordings_of(evalset: EvalSet) -> list[Wording]:
     """The built-in one first."""
@@ -77,9 +79,12 @@ def _texts(wording: Wording) -> dict[str, str]:
     }
 
 
-def difference(old: Wording, new: Wording) -> list[tuple[str, list[tuple[str, str]]]]:
+def difference(old: Wording, new: Wording) -> Difference:
     """Of every part that differs its name and its lines, each with "-", "+" or " " before it."""
-    before, after = _texts(old), _texts(new)
+    return difference_of(_texts(old), _texts(new))
+
+
+def difference_of(before: Mapping[str, str], after: Mapping[str, str]) -> Difference:
     return [(name, _lines(before[name], after[name])) for name in after if before[name] != after[name]]
 
 

@@ -45,7 +45,7 @@ class Extractions(BehindTheDoor, ListView):
 
 def _asked(version, given) -> dict:
     """What the form of the page makes of it."""
-    chosen = {name: given[name] for name in ("judge", "again", "use_cache")}
+    chosen = {name: given[name] for name in ("judge", "prompt_version", "again", "use_cache")}
     chosen["max_tokens"] = given.get("max_tokens", MOST_TOKENS)
     chosen["system_runs"] = [str(number) for number in given.get("system_runs", ())]
     if "response" in given:
@@ -54,7 +54,8 @@ def _asked(version, given) -> dict:
     if not form.is_valid():
         raise Refusal.of_form(form)
     budget = serializers.NewExtraction.budget_in(given)
-    return form.asked | {name: chosen[name] for name in ("max_tokens", "use_cache")} | {"budget": budget}
+    words = ("prompt_version", "max_tokens", "use_cache")
+    return form.asked | {name: chosen[name] for name in words} | {"budget": budget}
 
 
 def extraction_of(person, slug, number, extraction) -> JudgeRun:

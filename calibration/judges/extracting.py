@@ -18,7 +18,7 @@ from calibration.judges.prompts import (
     sha256_of,
 )
 
-VERSION = "1"  # of the wording below
+BUILT_IN = "1"  # the version of the wording below; others are rows
 DIMENSION = "extraction"
 CLAIMS, NO_CLAIMS = "claims", "no_claims"
 MOST_CLAIMS = 1000  # of one response; more is a model that repeats itself
@@ -62,7 +62,23 @@ SCHEMA = {
     "required": ["claims"],
     "additionalProperties": False,
 }
-WORDING_SHA256 = sha256_of([VERSION, SYSTEM, CLOSING, BLOCK, SCHEMA])
+
+
+@dataclass(frozen=True)
+class ExtractionWording:
+    """How a model is asked for claims: one version of the prompt. Fences and form of the answer are fixed."""
+
+    version: str
+    system: str
+    closing: str
+
+    @property
+    def sha256(self) -> str:
+        return sha256_of([self.version, self.system, self.closing, BLOCK, SCHEMA])
+
+
+def built_in() -> ExtractionWording:
+    return ExtractionWording(BUILT_IN, SYSTEM, CLOSING)
 
 
 @dataclass(frozen=True)
@@ -78,7 +94,10 @@ class ExtractionPrompt(Prompt):
         return read_claims(text=text, finish_reason=finish_reason, refusal=refusal)
 
 
-def extraction_prompt(*, question: str | None, response: str) -> ExtractionPrompt:
+def extraction_prompt(
+    *, question: str | None, response: str, wording: ExtractionWording | None = None
+) -> ExtractionPrompt:
+    wording = wording or built_in()
     asked = [] if question is None else [("question", question)]
     material = [*asked, ("response", response)]
     nonce = sha256_of([DIMENSION, material])[:16]
@@ -87,8 +106,8 @@ def extraction_prompt(*, question: str | None, response: str) -> ExtractionPromp
         dimension=DIMENSION,
         target=Target(question=question, response=response, claim=None, passages=()),
         messages=(
-            ("system", SYSTEM.replace("{nonce}", nonce)),
-            ("user", "\n\n".join([*blocks, CLOSING])),
+            ("system", wording.system.replace("{nonce}", nonce)),
+            ("user", "\n\n".join([*blocks, wording.closing])),
         ),
         schema=SCHEMA,
     )

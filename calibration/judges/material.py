@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from annotate.models import RubricVersion
-from calibration.judges.extracting import extraction_prompt
+from calibration.judges import extracting
+from calibration.judges.extracting import ExtractionWording, extraction_prompt
 from calibration.judges.prompts import (
     BUILT_IN,
     DimensionText,
@@ -15,7 +16,7 @@ from calibration.judges.prompts import (
     build_prompt,
     built_in,
 )
-from calibration.models import Judge, JudgeRun, PromptVersion, Verdict
+from calibration.models import ExtractionPromptVersion, Judge, JudgeRun, PromptVersion, Verdict
 from evalsets.models import EvalSet, Passage
 
 
@@ -32,11 +33,13 @@ class Setup:
 class Extracting:
     """The prompts of an extraction: they need no rubric, and no passages."""
 
+    wording: ExtractionWording
+
 
 def asking_of(run: JudgeRun) -> Setup | Extracting | None:
     """How the run asks; None for one that asks nothing, whose verdicts were imported."""
     if run.extracts:
-        return Extracting()
+        return Extracting(extraction_wording_of(run.judge.evalset, run.requested["prompt_version"]))
     return setup_of(run.judge, run.rubric_version) if run.rubric_version else None
 
 
@@ -73,10 +76,19 @@ def wording_of(evalset: EvalSet, version: str) -> Wording:
     return Wording(version, row.system, row.methods, row.closing)
 
 
+def extraction_wording_of(evalset: EvalSet, version: str) -> ExtractionWording:
+    if version == extracting.BUILT_IN:
+        return extracting.built_in()
+    row = ExtractionPromptVersion.objects.get(evalset=evalset, number=int(version))
+    return ExtractionWording(version, row.system, row.closing)
+
+
 def prompt_of(verdict: Verdict, asking: Setup | Extracting) -> Prompt:
     if isinstance(asking, Extracting):
         response = verdict.response
-        return extraction_prompt(question=response.item.question, response=response.text)
+        return extraction_prompt(
+            question=response.item.question, response=response.text, wording=asking.wording
+        )
     return build_prompt(asking.rubric[verdict.dimension], _target_of(verdict, asking), asking.wording)
 
 

@@ -5,6 +5,7 @@ from calibration.models.drift import DriftFinding, SentinelPlan, WarmUpVerdict
 from calibration.models.judging import (
     Call,
     Endpoint,
+    ExtractionPromptVersion,
     Judge,
     JudgeRun,
     PromptVersion,
@@ -30,6 +31,7 @@ __all__ = [
     "Call",
     "DriftFinding",
     "Endpoint",
+    "ExtractionPromptVersion",
     "GateThresholds",
     "GoldDoubt",
     "Judge",

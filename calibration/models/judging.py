@@ -63,13 +63,11 @@ class Endpoint(models.Model):
         return self.base_url
 
 
-class PromptVersion(models.Model):
-    """How a judge is asked, beside the rubric's own words. Never changed: another wording is another one."""
+class Worded(models.Model):
+    """A wording of a prompt. Never changed: another wording is another row."""
 
-    evalset = models.ForeignKey(EvalSet, on_delete=models.PROTECT, related_name="prompt_versions")
     number = models.PositiveIntegerField()  # 1 is the built-in wording, which has no row
     system = models.TextField()
-    methods = models.JSONField()  # what holds for each kind of target, by its name
     closing = models.TextField()
     note = models.TextField(blank=True)  # what changed, and why
     created_at = models.DateTimeField(auto_now_add=True)
@@ -78,14 +76,39 @@ class PromptVersion(models.Model):
     )
 
     class Meta:
+        abstract = True
+
+    def __str__(self):
+        return str(self.number)
+
+
+class ExtractionPromptVersion(Worded):
+    """How a model is asked to take a response apart into claims."""
+
+    evalset = models.ForeignKey(EvalSet, on_delete=models.PROTECT, related_name="extraction_prompts")
+
+    class Meta:
+        ordering = ["evalset", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["evalset", "number"], name="extraction_prompt_number_once"),
+            models.CheckConstraint(
+                condition=Q(number__gte=2), name="extraction_prompt_number_after_built_in"
+            ),
+        ]
+
+
+class PromptVersion(Worded):
+    """How a judge is asked, beside the rubric's own words."""
+
+    evalset = models.ForeignKey(EvalSet, on_delete=models.PROTECT, related_name="prompt_versions")
+    methods = models.JSONField()  # what holds for each kind of target, by its name
+
+    class Meta:
         ordering = ["evalset", "number"]
         constraints = [
             models.UniqueConstraint(fields=["evalset", "number"], name="prompt_number_once"),
             models.CheckConstraint(condition=Q(number__gte=2), name="prompt_number_after_built_in"),
         ]
-
-    def __str__(self):
-        return str(self.number)
 
 
 class Budgeted(models.Model):

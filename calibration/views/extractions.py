@@ -15,7 +15,6 @@ from calibration.extraction_runs import (
     start_extraction,
 )
 from calibration.forms import ExtractionForm
-from calibration.judges import extracting
 from calibration.models import JudgeRun
 from calibration.queries import extractions_of, found_in, worker_seen
 from calibration.services import Refused
@@ -46,7 +45,6 @@ def extractions(request, slug, number):
         "form": form,
         "scope": scope_of(form.runs.values()),
         "extractions": extractions_of(version),
-        "prompt": {"version": extracting.VERSION, "system": extracting.SYSTEM, "closing": extracting.CLOSING},
     }
     return render(request, "calibration/extractions.html", context)
 
@@ -75,6 +73,7 @@ def _meaning(form, responses):
         "estimate": estimate_extraction(
             judge=form.chosen_judge,
             responses=responses,
+            prompt_version=chosen["prompt_version"],
             max_tokens=chosen["max_tokens"],
             use_cache=chosen["use_cache"],
         ),
@@ -92,6 +91,7 @@ def start(request, slug, number):
     try:
         extraction = start_extraction(
             **form.asked,
+            prompt_version=chosen["prompt_version"],
             max_tokens=chosen["max_tokens"],
             use_cache=chosen["use_cache"],
             person=request.user,

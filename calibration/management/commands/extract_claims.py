@@ -2,6 +2,7 @@ from django.core.management.base import CommandError
 
 from calibration.extraction_runs import MOST_TOKENS, resume_extraction, start_extraction
 from calibration.facts import dry_extraction_facts, extraction_facts
+from calibration.judges.extracting import BUILT_IN
 from calibration.management.reporting import judge_of, version_named
 from calibration.management.running import (
     RunningCommand,
@@ -18,11 +19,14 @@ from evalsets.models import State
 
 class Command(RunningCommand):
     help = "Extract the claims of a version's draft runs: start it, go on with it, or wait for the end."
-    of_a_start = ("system_run", "again", "answer_tokens", "no_cache", "dry_run")
+    of_a_start = ("system_run", "again", "prompt_version", "answer_tokens", "no_cache", "dry_run")
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
         parser.add_argument("--again", action="store_true", help="replace what was extracted before, too")
+        parser.add_argument(
+            "--prompt-version", help=f"of the wording that asks for claims; {BUILT_IN} when not given"
+        )
         parser.add_argument(
             "--answer-tokens", type=int, help=f"most tokens of an answer; {MOST_TOKENS} when not given"
         )
@@ -75,16 +79,20 @@ def _asked(version, options):
     }
 
 
+def _told(options):
+    return {
+        "prompt_version": options["prompt_version"] or BUILT_IN,
+        "max_tokens": options["answer_tokens"],
+        "use_cache": not options["no_cache"],
+    }
+
+
 def _started(version, options):
-    return start_extraction(
-        **_asked(version, options), max_tokens=options["answer_tokens"], use_cache=not options["no_cache"]
-    )
+    return start_extraction(**_asked(version, options), **_told(options))
 
 
 def _dry(version, options):
-    return dry_extraction_facts(
-        **_asked(version, options), max_tokens=options["answer_tokens"], use_cache=not options["no_cache"]
-    )
+    return dry_extraction_facts(**_asked(version, options), **_told(options))
 
 
 def _resumed(version, options):

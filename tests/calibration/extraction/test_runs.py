@@ -21,7 +21,7 @@ from calibration.extraction_runs import (
     what_hinders_freezing,
 )
 from calibration.imported_verdicts import record_imported_verdicts
-from calibration.judges.extracting import WORDING_SHA256
+from calibration.judges.extracting import built_in
 from calibration.judges.parsing import ReadClaim
 from calibration.models import JudgeRun, Verdict
 from calibration.native_file import export_version
@@ -82,7 +82,7 @@ def test_a_claim_says_where_it_comes_from(judge, run):
         "by": "extraction",
         "extraction": extraction.number,
         "prompt_version": "1",
-        "prompt_sha256": WORDING_SHA256,
+        "prompt_sha256": built_in().sha256,
         "provider": "fake",
         "model": "judge-alias",
         "resolved_model": MODEL,
