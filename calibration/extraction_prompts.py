@@ -1,18 +1,11 @@
 """The wordings that ask for claims, of an eval set: adding one, comparing two, and what is sent with one."""
 
 from django.db import transaction
-from django.db.models import Max
 from django.utils.translation import gettext as _
 
-from calibration.judges.extracting import (
-    BUILT_IN,
-    ExtractionPrompt,
-    ExtractionWording,
-    built_in,
-    extraction_prompt,
-)
+from calibration.judges.extracting import ExtractionPrompt, ExtractionWording, built_in, extraction_prompt
 from calibration.models import ExtractionPromptVersion
-from calibration.prompt_versions import MOST_CHARACTERS, Difference, difference_of
+from calibration.prompt_versions import MOST_CHARACTERS, Difference, difference_of, next_number
 from calibration.services import Refused
 from evalsets.models import EvalSet, Response
 
@@ -26,8 +19,10 @@ def extraction_wordings_of(evalset: EvalSet) -> list[ExtractionWording]:
     return [built_in(), *(ExtractionWording(str(row.number), row.system, row.closing) for row in own)]
 
 
-def extraction_wording_named(evalset: EvalSet, version: str) -> ExtractionWording:
-    found = next((one for one in extraction_wordings_of(evalset) if one.version == version), None)
+def extraction_wording_named(evalset: EvalSet, version: str = "") -> ExtractionWording:
+    """The newest one where none is named."""
+    known = extraction_wordings_of(evalset)
+    found = next((one for one in known if one.version == version), None) if version else known[-1]
     if found is None:
         raise Refused(_("There is no extraction prompt {version} here.").format(version=version))
     return found
@@ -49,10 +44,13 @@ def add_extraction_prompt(
     for known in extraction_wordings_of(evalset):
         if (known.system, known.closing) == (system, closing):
             raise Refused(_("Version {number} has this very wording.").format(number=known.version))
-    own = ExtractionPromptVersion.objects.filter(evalset=evalset)
-    last = own.aggregate(last=Max("number"))["last"] or int(BUILT_IN)
     return ExtractionPromptVersion.objects.create(
-        evalset=evalset, number=last + 1, system=system, closing=closing, note=note, created_by=person
+        evalset=evalset,
+        number=next_number(ExtractionPromptVersion.objects.filter(evalset=evalset)),
+        system=system,
+        closing=closing,
+        note=note,
+        created_by=person,
     )
 
 

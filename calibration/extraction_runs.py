@@ -110,7 +110,7 @@ def estimate_extraction(
     *,
     judge: Judge,
     responses: Sequence[int],
-    prompt_version: str = extracting.BUILT_IN,
+    prompt_version: str = "",
     max_tokens: int | None = None,
     use_cache: bool = True,
 ) -> Estimate:
@@ -136,7 +136,7 @@ def start_extraction(
     system_runs: Sequence[SystemRun],
     again: bool = False,
     responses: Sequence[int] | None = None,
-    prompt_version: str = extracting.BUILT_IN,
+    prompt_version: str = "",
     max_tokens: int | None = None,
     use_cache: bool = True,
     budget: Budget = NO_BUDGET,
@@ -144,6 +144,7 @@ def start_extraction(
 ) -> JudgeRun:
     """Ask about every response without claims; with `again` also about those that were extracted before."""
     EvalSetVersion.objects.select_for_update().get(pk=version.pk)
+    wording = extraction_wording_named(judge.evalset, prompt_version)
     _hold(system_runs)
     asked = refuse_extraction(
         judge=judge,
@@ -157,9 +158,7 @@ def start_extraction(
         judge=judge,
         version=version,
         system_runs=system_runs,
-        requested=requested_of_extraction(
-            judge, extraction_wording_named(judge.evalset, prompt_version), max_tokens
-        ),
+        requested=requested_of_extraction(judge, wording, max_tokens),
         rows=[(1, {"response_id": pk, "dimension": extracting.DIMENSION}) for pk in asked],
         budget=budget,
         purpose=JudgeRun.Purpose.EXTRACTION,

@@ -8,6 +8,7 @@ from typing import Any
 from annotate.models import Round
 from calibration.estimates import Estimate, estimate
 from calibration.extraction import runs_graded, with_extraction
+from calibration.extraction_prompts import extraction_wording_named
 from calibration.extraction_runs import estimate_extraction, refuse_extraction, scope_of
 from calibration.gold_export import judges_of
 from calibration.judge_figures import judge_figures, standings_of
@@ -128,7 +129,8 @@ def extraction_facts(run: JudgeRun) -> Figures:
     """The same of an extraction, and what it found so far."""
     found = found_in(run)
     responses = {"with_claims": found.get("claims", 0), "without": found.get("no_claims", 0)}
-    return run_facts(run, progress_of(run)) | {"responses": responses}
+    told = run_facts(run, progress_of(run))
+    return told | {"prompt_version": run.requested["prompt_version"], "responses": responses}
 
 
 def dry_extraction_facts(
@@ -137,16 +139,18 @@ def dry_extraction_facts(
     """What an extraction would take; refused where it could not be started. Nothing is started."""
     responses = refuse_extraction(**asked)
     scope = scope_of(asked["system_runs"], asked.get("responses"))
+    wording = extraction_wording_named(asked["version"].evalset, prompt_version)
     found = estimate_extraction(
         judge=asked["judge"],
         responses=responses,
-        prompt_version=prompt_version,
+        prompt_version=wording.version,
         max_tokens=max_tokens,
         use_cache=use_cache,
     )
     return {
         "dry_run": True,
         "judge": asked["judge"].name,
+        "prompt_version": wording.version,
         "targets": found.targets,
         "responses": {
             "without_claims": len(scope.without_claims),

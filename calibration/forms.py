@@ -8,12 +8,13 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.splits import leaves
 from calibration.estimates import Estimate, estimate
+from calibration.extraction_prompts import extraction_wordings_of
 from calibration.extraction_runs import MOST_TOKENS
 from calibration.judge_warm_up import needs_warm_up, warm_up_of
-from calibration.judges import extracting, prompts
+from calibration.judges import prompts
 from calibration.judges.prompts import Wording
 from calibration.leases import DEFAULT_CONCURRENCY
-from calibration.models import ExtractionPromptVersion, Judge, PromptVersion, Verdict
+from calibration.models import Judge, PromptVersion, Verdict
 from calibration.prompt_versions import METHODS
 from calibration.queries import kin_of
 from calibration.services import BUILT_IN, KEY_VARIABLE, dimensions_of, rubric_in_force
@@ -363,7 +364,9 @@ class ExtractionForm(BudgetForm):
         label=_("Model"),
         help_text=_("One of the LLM judges of this eval set; its prompt is another one here."),
     )
-    prompt_version = forms.ChoiceField(label=_("Prompt version"), initial=extracting.BUILT_IN)
+    prompt_version = forms.ChoiceField(
+        label=_("Prompt version"), required=False, help_text=_("The newest one where none is chosen.")
+    )
     system_runs = forms.MultipleChoiceField(
         label=_("System runs"),
         widget=forms.CheckboxSelectMultiple,
@@ -396,9 +399,12 @@ class ExtractionForm(BudgetForm):
         self.runs = {str(run.number): run for run in drafts}
         self.offer("judge", [(name, f"{name} ({judge.model})") for name, judge in self.judges.items()])
         self.offer("system_runs", [(number, str(run)) for number, run in self.runs.items()])
-        numbers = ExtractionPromptVersion.objects.filter(evalset=version.evalset)
-        own = [str(number) for number in numbers.values_list("number", flat=True)]
-        self.offer("prompt_version", [(name, name) for name in (extracting.BUILT_IN, *own)])
+        versions = [wording.version for wording in extraction_wordings_of(version.evalset)]
+        self.offer("prompt_version", [(name, name) for name in versions])
+        self.newest = self.fields["prompt_version"].initial = versions[-1]
+
+    def clean_prompt_version(self):
+        return self.cleaned_data["prompt_version"] or self.newest
 
     def clean(self):
         cleaned = super().clean()

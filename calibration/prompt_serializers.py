@@ -1,9 +1,11 @@
 """Prompts, prices and doubts about gold, as the API takes and gives them."""
 
+from typing import Any
+
 from rest_framework import serializers
 
 from calibration.judges.prompts import Wording
-from calibration.models import GoldDoubt, PromptVersion
+from calibration.models import GoldDoubt, PromptVersion, Worded
 from calibration.prompt_versions import METHODS, MOST_CHARACTERS
 from evalsets.fields import Flag, Number, Shaped, Text
 
@@ -30,6 +32,11 @@ class NewPrompt(serializers.Serializer):
     note = Text(required=False, allow_blank=True, max_length=5000, help_text="What changed, and why.")
 
 
+def authorship_of(row: Worded | None) -> dict[str, Any]:
+    """What the built-in wording, which has no row, has not."""
+    return {name: getattr(row, name, None) for name in ("note", "created_by", "created_at")}
+
+
 class PromptRow(serializers.Serializer):
     """`note`, author and time are null of the built-in one, version 1."""
 
@@ -49,9 +56,7 @@ class PromptRow(serializers.Serializer):
                 "system": wording.system,
                 "methods": dict(wording.methods),
                 "closing": wording.closing,
-                "note": row.note if row else None,
-                "created_by": row.created_by if row else None,
-                "created_at": row.created_at if row else None,
+                **authorship_of(row),
             }
         )
 

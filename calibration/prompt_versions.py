@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 from django.utils.translation import gettext as _
 
 from annotate.asking import CITATION, CLAIM, PASSAGE, RESPONSE
@@ -57,18 +57,20 @@ def add_prompt_version(
     for known in wordings_of(evalset):
         if _texts(known) == _texts(new):
             raise Refused(_("Version {number} has this very wording.").format(number=known.version))
-    last = PromptVersion.objects.filter(evalset=evalset).aggregate(last=Max("number"))["last"] or int(
-        BUILT_IN
-    )
     return PromptVersion.objects.create(
         evalset=evalset,
-        number=last + 1,
+        number=next_number(PromptVersion.objects.filter(evalset=evalset)),
         system=system,
         methods=dict(new.methods),
         closing=closing,
         note=note,
         created_by=person,
     )
+
+
+def next_number(own: QuerySet) -> int:
+    """After the latest of these, and after the built-in one, which has no row."""
+    return (own.aggregate(last=Max("number"))["last"] or int(BUILT_IN)) + 1
 
 
 def _texts(wording: Wording) -> dict[str, str]:

@@ -45,7 +45,8 @@ class Extractions(BehindTheDoor, ListView):
 
 def _asked(version, given) -> dict:
     """What the form of the page makes of it."""
-    chosen = {name: given[name] for name in ("judge", "prompt_version", "again", "use_cache")}
+    chosen = {name: given[name] for name in ("judge", "again", "use_cache")}
+    chosen["prompt_version"] = given.get("prompt_version", "")
     chosen["max_tokens"] = given.get("max_tokens", MOST_TOKENS)
     chosen["system_runs"] = [str(number) for number in given.get("system_runs", ())]
     if "response" in given:

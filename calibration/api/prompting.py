@@ -18,18 +18,21 @@ from evalsets.api.problems import Refusal
 TAG = "prompts"
 
 
-def _with_rows(evalset):
+def with_rows(wordings, rows):
     """Each wording with its row; the built-in one has none."""
-    rows = PromptVersion.objects.filter(evalset=evalset).select_related("created_by")
-    by_version = {str(row.number): row for row in rows}
-    return [(wording, by_version.get(wording.version)) for wording in wordings_of(evalset)]
+    by_version = {str(row.number): row for row in rows.select_related("created_by")}
+    return [(wording, by_version.get(wording.version)) for wording in wordings]
 
 
-def _one(evalset, version):
-    found = next((pair for pair in _with_rows(evalset) if pair[0].version == version), None)
+def one_of(pairs, version):
+    found = next((pair for pair in pairs if pair[0].version == version), None)
     if found is None:
         raise Http404
     return found
+
+
+def _known(evalset):
+    return with_rows(wordings_of(evalset), PromptVersion.objects.filter(evalset=evalset))
 
 
 class Prompts(BehindTheDoor, ListView):
@@ -42,7 +45,7 @@ class Prompts(BehindTheDoor, ListView):
 
     def rows(self):
         version = labels_of(self.request.user, self.kwargs["slug"], self.kwargs["number"])
-        return _with_rows(version.evalset)
+        return _known(version.evalset)
 
     @once
     def post(self, request, slug, number):
@@ -63,7 +66,7 @@ class Prompt(ApiView):
 
     def get(self, request, slug, number, prompt):
         version = labels_of(request.user, slug, number)
-        return Response(serializers.PromptRow(_one(version.evalset, str(prompt))).data)
+        return Response(serializers.PromptRow(one_of(_known(version.evalset), str(prompt))).data)
 
 
 class PromptChanges(ApiView):
@@ -72,11 +75,12 @@ class PromptChanges(ApiView):
     tag = TAG
     asks = {"GET": serializers.PromptChangesQuery}
     answers = {"GET": serializers.PromptChanges}
+    known, differing = staticmethod(_known), staticmethod(difference)
 
     def get(self, request, slug, number):
-        evalset = labels_of(request.user, slug, number).evalset
-        two = [_one(evalset, self.asked[name])[0] for name in ("earlier", "later")]
-        changes = [{"part": part, "lines": lines} for part, lines in difference(*two)]
+        known = self.known(labels_of(request.user, slug, number).evalset)
+        two = [one_of(known, self.asked[name])[0] for name in ("earlier", "later")]
+        changes = [{"part": part, "lines": lines} for part, lines in self.differing(*two)]
         return Response(serializers.PromptChanges(self.asked | {"changes": changes}).data)
 
 
@@ -89,7 +93,7 @@ class PromptTrial(ApiView):
 
     def get(self, request, slug, number, prompt):
         version = labels_of(request.user, slug, number)
-        wording, _row = _one(version.evalset, str(prompt))
+        wording, _row = one_of(_known(version.evalset), str(prompt))
         form = TrialForm(self.asked, version=version)
         if not form.is_valid():
             raise Refusal.of_form(form)

@@ -10,6 +10,7 @@ from calibration.models.judging import (
     JudgeRun,
     PromptVersion,
     Verdict,
+    Worded,
     WorkerSighting,
 )
 from calibration.models.trust import (
@@ -47,5 +48,6 @@ __all__ = [
     "WatchBatch",
     "WatchJudging",
     "WatchMark",
+    "Worded",
     "WorkerSighting",
 ]

@@ -1,5 +1,4 @@
 from django.contrib import messages
-from django.http import Http404
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
@@ -14,6 +13,7 @@ from calibration.extraction_prompts import (
 from calibration.forms import ExtractionPromptForm, ExtractionTrialForm
 from calibration.models import ExtractionPromptVersion
 from calibration.services import Refused
+from calibration.views.prompts import chosen_of
 
 
 @require_safe
@@ -21,8 +21,8 @@ def extraction_prompts(request, slug, number):
     """One wording, what it changed, and the messages it makes of a response."""
     version = labels_of(request.user, slug, number)
     wordings = {wording.version: wording for wording in extraction_wordings_of(version.evalset)}
-    shown = _chosen(wordings, request.GET.get("prompt"))
-    against = _chosen(wordings, request.GET.get("against", "1"))
+    shown = chosen_of(wordings, request.GET.get("prompt"))
+    against = chosen_of(wordings, request.GET.get("against", "1"))
     form = ExtractionTrialForm(request.GET if "item" in request.GET else None, version=version)
     tried = form.cleaned_data["item"] if form.is_bound and form.is_valid() else None
     own = ExtractionPromptVersion.objects.filter(evalset=version.evalset, number=int(shown.version))
@@ -40,19 +40,11 @@ def extraction_prompts(request, slug, number):
     return render(request, "calibration/extraction_prompts.html", context, status=status)
 
 
-def _chosen(wordings, name):
-    """The latest one where none is named."""
-    found = wordings.get(name or next(reversed(wordings)))
-    if found is None:
-        raise Http404
-    return found
-
-
 @require_http_methods(["GET", "POST"])
 def new_extraction_prompt(request, slug, number):
     version = labels_of(request.user, slug, number)
     wordings = {wording.version: wording for wording in extraction_wordings_of(version.evalset)}
-    base = _chosen(wordings, request.GET.get("from"))
+    base = chosen_of(wordings, request.GET.get("from"))
     initial = {"system": base.system, "closing": base.closing}
     form = ExtractionPromptForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():

@@ -16,10 +16,8 @@ def prompts(request, slug, number):
     """One wording, what it changed, and the messages it makes of a target."""
     version = labels_of(request.user, slug, number)
     wordings = {wording.version: wording for wording in wordings_of(version.evalset)}
-    shown = wordings.get(request.GET.get("prompt") or next(reversed(wordings)))
-    against = wordings.get(request.GET.get("against", "1"))
-    if shown is None or against is None:
-        raise Http404
+    shown = chosen_of(wordings, request.GET.get("prompt"))
+    against = chosen_of(wordings, request.GET.get("against", "1"))
     form = TrialForm(request.GET if "item" in request.GET else None, version=version)
     context = {
         "version": version,
@@ -33,6 +31,14 @@ def prompts(request, slug, number):
     }
     status = 400 if form.is_bound and form.errors else 200
     return render(request, "calibration/prompts.html", context, status=status)
+
+
+def chosen_of(wordings, version):
+    """The newest one where none is named."""
+    found = wordings.get(version or next(reversed(wordings)))
+    if found is None:
+        raise Http404
+    return found
 
 
 def _trial(form, version, wording):
@@ -57,9 +63,7 @@ def _trial(form, version, wording):
 def new_prompt(request, slug, number):
     version = labels_of(request.user, slug, number)
     wordings = {wording.version: wording for wording in wordings_of(version.evalset)}
-    base = wordings.get(request.GET.get("from") or next(reversed(wordings)))
-    if base is None:
-        raise Http404
+    base = chosen_of(wordings, request.GET.get("from"))
     form = PromptForm(request.POST or None, initial=PromptForm.initial_of(base))
     if request.method == "POST" and form.is_valid():
         try:

@@ -2,7 +2,6 @@ from django.core.management.base import CommandError
 
 from calibration.extraction_runs import MOST_TOKENS, resume_extraction, start_extraction
 from calibration.facts import dry_extraction_facts, extraction_facts
-from calibration.judges.extracting import BUILT_IN
 from calibration.management.reporting import judge_of, version_named
 from calibration.management.running import (
     RunningCommand,
@@ -25,7 +24,9 @@ class Command(RunningCommand):
         super().add_arguments(parser)
         parser.add_argument("--again", action="store_true", help="replace what was extracted before, too")
         parser.add_argument(
-            "--prompt-version", help=f"of the wording that asks for claims; {BUILT_IN} when not given"
+            "--prompt-version",
+            metavar="NUMBER",
+            help="of the wording that asks for claims; the newest when not given",
         )
         parser.add_argument(
             "--answer-tokens", type=int, help=f"most tokens of an answer; {MOST_TOKENS} when not given"
@@ -47,11 +48,13 @@ class Command(RunningCommand):
 
     def sentences(self, result):
         if result.get("dry_run"):
-            said = f"An extraction by {result['judge']} would make {result['calls']} calls"
+            by = f"{result['judge']}, prompt {result['prompt_version']},"
+            said = f"An extraction by {by} would make {result['calls']} calls"
             return [f"{said} for {result['targets']} responses; nothing was started.", *_left(result)]
         responses = result["responses"]
         return [
-            f"Extraction {result['run']} by {result['judge']}: {result['state']}.",
+            f"Extraction {result['run']} by {result['judge']}, prompt {result['prompt_version']}: "
+            f"{result['state']}.",
             f"  responses with claims {responses['with_claims']}, that make none {responses['without']}",
             *run_in_words(result),
         ]
@@ -81,7 +84,7 @@ def _asked(version, options):
 
 def _told(options):
     return {
-        "prompt_version": options["prompt_version"] or BUILT_IN,
+        "prompt_version": options["prompt_version"] or "",
         "max_tokens": options["answer_tokens"],
         "use_cache": not options["no_cache"],
     }

@@ -1,5 +1,7 @@
 import pytest
 
+from annotate.models import Assignment, Grader, Round
+from annotate.services import rubric_v1
 from evalsets.models import Response, System, SystemRun
 from tests.calibration.judges.conftest import judge, make_version, no_waiting, server
 
@@ -50,3 +52,12 @@ def run(version):
 def claims_of(run):
     rows = run.responses.order_by("position")
     return {one.response_id: list(one.claims.values_list("text", flat=True)) for one in rows}
+
+
+def let_grade(version, lead):
+    """From now on the lead has an unfinished assignment in the version."""
+    rubric = rubric_v1(evalset=version.evalset)
+    round = Round.objects.create(version=version, number=1, rubric_version=rubric, state="open")
+    grader = Grader.objects.create(evalset=version.evalset, name="lead", person=lead, number=1)
+    response = version.responses.first()
+    Assignment.objects.create(round=round, response=response, grader=grader, slot=1, order=1)

@@ -3,8 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from annotate.models import Assignment, Grader, Round
-from annotate.services import draw_audit, finish_audited, mark_claim, rubric_v1
+from annotate.services import draw_audit, finish_audited, mark_claim
 from calibration.extraction import extraction_of
 from calibration.extraction_runs import start_extraction
 from calibration.models import JudgeRun
@@ -12,12 +11,14 @@ from calibration.services import run_inline
 from evalsets.claims import change_claim, remove_claim
 from evalsets.models import Claim, SystemRun
 from evalsets.services import freeze_run
-from tests.calibration.extraction.conftest import claims_of
+from tests.calibration.extraction.conftest import claims_of, let_grade
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 READING = ["claims", "run_claims", "response_claims"]
 GETS = [
     "extractions",
+    "extraction_prompts",
+    "new_extraction_prompt",
     "confirm_extraction",
     "extraction_run",
     "extraction_progress",
@@ -59,7 +60,7 @@ def place(name, run):
         return path(name, run, response.pk)
     if name in ("change_claim", "remove_claim"):
         return path(name, run, response.pk, response.claims.get().pk)
-    whole = name in ("claims", "extractions", "confirm_extraction", "start_extraction")
+    whole = name in ("claims", "confirm_extraction", "start_extraction", *GETS[:3])
     return path(name, run) if whole else path(name, run, 1)
 
 
@@ -79,12 +80,7 @@ def test_get_where_post_is_due(client, run, extraction, lead):
 
 
 def test_a_lead_who_still_grades_sees_claims_and_no_judge(client, run, extraction, lead):
-    round = Round.objects.create(
-        version=run.version, number=1, rubric_version=rubric_v1(evalset=run.version.evalset), state="open"
-    )
-    grader = Grader.objects.create(evalset=run.version.evalset, name="lead", person=lead, number=1)
-    response = run.responses.first()
-    Assignment.objects.create(round=round, response=response, grader=grader, slot=1, order=1)
+    let_grade(run.version, lead)
     client.force_login(lead)
     assert {client.get(place(name, run)).status_code for name in READING} == {200}
     closed = [client.get(place(name, run)) for name in GETS]

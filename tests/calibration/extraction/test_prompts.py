@@ -83,9 +83,11 @@ def test_difference_and_trial_are_shown_word_for_word(client, version, lead, ser
     assert shown in [request["messages"] for request in server.requests]
 
 
-def started(judge, version, prompt_version="2"):
+def started(judge, version, prompt_version="2", **asked):
     runs = list(version.runs.all())
-    return start_extraction(judge=judge, version=version, system_runs=runs, prompt_version=prompt_version)
+    return start_extraction(
+        judge=judge, version=version, system_runs=runs, prompt_version=prompt_version, **asked
+    )
 
 
 @pytest.mark.parametrize("asked", [{"prompt": "9"}, {"against": "x"}])
@@ -122,3 +124,49 @@ def test_an_extraction_asks_with_the_version_that_it_names_and_its_claims_say_so
 def test_a_prompt_that_is_not_there_starts_nothing(version, judge):
     with pytest.raises(Refused, match="no extraction prompt 7"):
         started(judge, version, "7")
+
+
+def test_the_newest_version_is_offered_and_asks_where_none_is_named(client, version, lead, judge):
+    made(version, closing="The claims, please.")
+    client.force_login(lead)
+    page = client.get(path("extractions", version))
+    assert page.context["form"]["prompt_version"].initial == "2"
+    client.post(path("start_extraction", version), {"judge": "fake", "max_tokens": "100"})
+    assert version.judge_runs(manager="every").get().requested["prompt_version"] == "2"
+
+
+def test_an_extraction_under_way_keeps_its_prompt_when_a_newer_one_is_added(version, judge, server):
+    run = started(judge, version, "1")
+    made(version, closing="The claims, please.")
+    run_inline(run=run)
+    endings = {request["messages"][1]["content"].rsplit("\n\n", 1)[1] for request in server.requests}
+    assert endings == {built_in().closing}
+
+
+def test_answers_are_taken_over_from_the_same_prompt_only(version, judge, server):
+    """Three of the five responses came without claims and with text (`TEXTS`)."""
+    run_inline(run=started(judge, version, "1"))
+    made(version, closing="The claims, please.")
+    assert server.calls == 3
+    for prompt_version, calls in (("2", 6), ("1", 6), ("2", 6)):
+        run_inline(run=started(judge, version, prompt_version, again=True))
+        assert server.calls == calls
+
+
+def test_pages_of_claims_name_the_prompt_that_each_came_by(client, version, lead, judge):
+    run_inline(run=started(judge, version, "1"))
+    made(version, closing="The claims, please.")
+    response = version.responses.get(response_id="r2")
+    run_inline(run=started(judge, version, "2", again=True, responses=[response.pk]))
+    client.force_login(lead)
+    place = [version.evalset.slug, version.number]
+    of_run = client.get(reverse("calibration:run_claims", args=[*place, 1])).content.decode()
+    assert (of_run.count("prompt 1</span>"), of_run.count("prompt 2</span>")) == (2, 1)
+    for name, extraction in (("1", 1), ("2", 2)):
+        page = client.get(reverse("calibration:extraction_run", args=[*place, extraction])).content.decode()
+        assert f'href="{path("extraction_prompts", version)}?prompt={name}"' in page
+
+
+def test_the_built_in_wording_is_still_the_one_that_claims_were_made_by():
+    """Under another text claims would name a version 1 that nobody can read (the hash: of the first text)."""
+    assert built_in().sha256 == "be85cbaa2eb664a8dda4a7fc0f1afe3f1a9273cc9a42e8739cad7956a23cd9bb"
