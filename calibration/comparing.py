@@ -122,7 +122,7 @@ def comparison(*, before: Side, after: Side, family: int = 1) -> Figures:
         "after": names[after.run.pk],
     }
     if before.by_judge:
-        return facts | _by_judge(before, after, family)
+        return facts | _by_judge(before, after, family, names)
     facts |= {
         "rounds": sorted({side.round.number for side in (before, after) if side.round}),
         "rubric_version": str(before.round.rubric_version) if before.round else None,
@@ -134,11 +134,14 @@ def comparison(*, before: Side, after: Side, family: int = 1) -> Figures:
         for round in {before.round, after.round}
     }
     sides = [of_runs(said[side.round], [side.run.pk]) for side in (before, after)]
-    old, new = (_Labels(side, side["abstention"][0]) for side in sides)
+    old, new = (
+        _Labels(names[side.run.pk], labels, labels["abstention"][0])
+        for side, labels in zip((before, after), sides, strict=True)
+    )
     return facts | _with_verdict(_differences(old, new, before.unit, family))
 
 
-def _by_judge(before: Side, after: Side, family: int) -> Figures:
+def _by_judge(before: Side, after: Side, family: int, names: Mapping[int, str]) -> Figures:
     """Of the dimensions in which the judge is trusted on both systems; the reason for the others."""
     judge, version = before.judge, before.version
     said: dict[int, dict[str, tuple[Targets, Column]]] = {before.run.pk: {}, after.run.pk: {}}
@@ -179,7 +182,7 @@ def _by_judge(before: Side, after: Side, family: int) -> Figures:
     if not youden:
         return facts | {"nothing": True}
     old, new = (
-        _Labels(said[run.pk], targets_of(runs=[run], dimension="abstention"))
+        _Labels(names[run.pk], said[run.pk], targets_of(runs=[run], dimension="abstention"))
         for run in (before.run, after.run)
     )
     found_rates = _differences(old, new, before.unit, family, youden)
@@ -252,6 +255,17 @@ class _Rows:
         """The same with the part of their labels that others lack, where they were asked repeatedly."""
         return whole_or_float(float((1 - self.units.times / self.units.runs)[self.owed].sum()))
 
+    @property
+    def left_out(self) -> dict[str, float]:
+        """What is not counted, by reason; a claim that was labelled and does not count cannot be checked."""
+        reasons: dict[str, float] = {"no_valid_verdict": self.missing}
+        if self.of_responses:
+            return reasons
+        labelled = self.owed & (self.units.times > 0)
+        reasons["not_decision_critical"] = int((~self.owed).sum())
+        reasons["unverifiable"] = whole_or_float(float((1 - self.units.denominator)[labelled].sum()))
+        return reasons
+
     def counted(self) -> tuple[Any, Any, Ints]:
         """Numerator, denominator and item of each claim, or of each response that counts: where each item has
         one of these, the exact paired test applies.
@@ -264,6 +278,7 @@ class _Rows:
 class _Labels:
     """What one source says of one system, and all its responses, those without a claim included."""
 
+    name: str
     said: Said
     responses: Targets
 
@@ -298,8 +313,11 @@ def _differences(
             items_b=items_old,
             failed_a=new.failed if youden else 0,
             failed_b=old.failed if youden else 0,
+            asked_a=float(new.owed.sum()),
+            asked_b=float(old.owed.sum()),
             family=family,
             youden=(youden or {}).get(dimension, 1.0),
+            names=(after.name, before.name),
             label=words,
             unit=unit if dimension == "grounding" else "response",
         )
@@ -311,11 +329,20 @@ def _differences(
                 "before": _side_number(old, words, unit, name),
                 "after": _side_number(new, words, unit, name),
                 **compared[name].as_dict(),
+                "in_common": _in_common(compared[name]),
                 "sentence": compared[name].explain(),
                 "curve": _curve(compared[name]),
             }
         )
     return {"rates": rates, "undefined": undefined, "compared": compared, "family": family}
+
+
+def _in_common(compared: stats.Comparison) -> Figures | None:
+    """The two rates that the difference is the difference of; each side's own counts its other items, too."""
+    if compared.in_common is None:
+        return None
+    after, before = compared.in_common
+    return {"before": before, "after": after}
 
 
 def _rates(unit: str) -> list[tuple[str, str, str]]:
@@ -379,7 +406,7 @@ def _side_number(rows: _Rows, label: str, unit: str, name: str) -> Figures:
         label=label,
         unit=unit if of_claims else "response",
         definition=f"hallucination-rates-{name}" if of_claims else definition,
-        excluded={"no_valid_verdict": rows.missing} if rows.missing else {},
+        excluded=rows.left_out,
     ).as_dict()
 
 
@@ -422,6 +449,9 @@ def _written(rate: Figures) -> str:
         return f"{words}, not comparable: {rate['blocked']}"
     if difference["value"] is None:
         return f"{words}, no item in common"
+    if difference["excluded"]:
+        shared = rate["in_common"]
+        words += f"; on the {rate['items']} items in common {shared['before']:.1%} to {shared['after']:.1%}"
     words += f" ({100 * difference['value']:+.1f} points"
     if difference["low"] is not None:
         words += f" [{100 * difference['low']:+.1f}, {100 * difference['high']:+.1f}]"

@@ -230,14 +230,24 @@ def merged(first: Figures, second: Figures) -> Figures:
         groups: dict[tuple, Figures] = {}
         for entry in (*first.get(key, ()), *second.get(key, ())):
             place = tuple(entry[name] for name in names)
-            groups[place] = groups.get(place, {}) | entry | _repeats_of_both(groups.get(place, {}), entry)
+            known = groups.get(place, {})
+            groups[place] = known | entry | _counts_of_both(known, entry) | _repeats_of_both(known, entry)
         figures[key] = list(groups.values())
-    figures |= _repeats_of_both(first, second)
+    figures |= _counts_of_both(first, second) | _repeats_of_both(first, second)
     figures["left_out_systems"] = first.get("left_out_systems", {}) | second.get("left_out_systems", {})
     figures["left_out_strata"] = sorted(
         {*first.get("left_out_strata", ()), *second.get("left_out_strata", ())}
     )
     return figures
+
+
+def _counts_of_both(first: Figures, second: Figures) -> Figures:
+    """What the first counts; where a judge is trusted on other systems in the second, its responses, too."""
+    counted: Figures = {name: first[name] for name in ("n_responses", "n_claims") if name in first}
+    others = second.get("n_responses")
+    if counted and others not in (None, counted["n_responses"]):
+        counted["n_responses_abstention"] = others
+    return counted
 
 
 def _repeats_of_both(first: Figures, second: Figures) -> Figures:

@@ -140,12 +140,33 @@ def review_responses(version: EvalSetVersion, figures: Figures) -> list[Response
     return list(Response.objects.filter(version=version, response_id__in=wanted).order_by("position"))
 
 
+@dataclass(frozen=True)
+class Answers:
+    """A judge's run over abstention, and the system runs of which it may tell which responses are answers."""
+
+    judge_run: JudgeRun
+    runs: frozenset[int]
+
+
 def rates_of_judge_run(
-    *, judge_run: JudgeRun, dimension: str, unit: str, runs: Sequence[SystemRun]
+    *,
+    judge_run: JudgeRun,
+    dimension: str,
+    unit: str,
+    runs: Sequence[SystemRun],
+    answers: Answers | None = None,
 ) -> Figures:
-    """What the judge's verdicts give in one dimension, over these of the runs it judged. Not for a page."""
+    """What the judge's verdicts give in one dimension, over these of the runs it judged. Not for a page.
+
+    With `answers`, grounding knows which responses without a claim are answers all the same.
+    """
     said = {name: _said(targets_of(runs=runs, dimension=name), judge_run, dimension) for name in LABELS}
     said["grounding"] = of_leaves(*said["grounding"])
+    if answers and dimension == "grounding":
+        responses = said["abstention"][0]
+        closed = ~np.isin(responses.run, sorted(answers.runs))
+        verdict = judge_column(targets=responses, judge_run=answers.judge_run)
+        said["abstention"] = (responses, verdict.run(0).hide(closed, "not_judged"))
     return _rates_of(said, unit=unit, dimensions=(dimension,))
 
 

@@ -36,7 +36,7 @@ from calibration.models import CalibrationReport, CalibrationSplit, GoldDoubt, J
 from calibration.pairing import run_names, table_of
 from calibration.queries import kin_of, models_in
 from calibration.rate_measures import HEADLINES, merged
-from calibration.rates import human_rates
+from calibration.rates import Answers, human_rates
 from calibration.services import fingerprint_of, requested_of
 from calibration.table import Group, Table
 from calibration.thresholds import (
@@ -46,7 +46,7 @@ from calibration.thresholds import (
     server_policy,
     thresholds_of_run,
 )
-from calibration.withholding import gates_of_runs, hidden, open_rates, open_systems
+from calibration.withholding import answers_of, gates_of_runs, hidden, open_rates, open_systems
 from evalsets.labels import LABELS
 from evalsets.models import EvalSetVersion, SystemRun
 
@@ -167,10 +167,12 @@ def _corrected(
     return corrected_share(table, runs=runs, sampling=sampling, stratum=stratum)
 
 
-def _rates_behind(payload: Figures, judge_run: JudgeRun, dimension: str, unit: str) -> Figures:
+def _rates_behind(
+    payload: Figures, judge_run: JudgeRun, dimension: str, unit: str, answers: Answers | None = None
+) -> Figures:
     """The rates that a passed gate opens, system by system."""
     gates = gates_behind(payload, judge_run)
-    rates = open_rates(judge_run=judge_run, dimension=dimension, unit=unit, gates=gates)
+    rates = open_rates(judge_run=judge_run, dimension=dimension, unit=unit, gates=gates, answers=answers)
     return with_extraction(rates, judge_run.system_runs.select_related("system").order_by("number"))
 
 
@@ -520,14 +522,22 @@ def judge_rates(*, judge: Judge, version: EvalSetVersion, unit: str) -> Figures:
     standings = {name: standing(judge=judge, version=version, dimension=name) for name in asked}
     if not any(found.trusted for found in standings.values()):
         return next(iter(standings.values()), uncalibrated()).withheld()
+    answers = _answers_behind(standings.get("abstention"))
     figures: Figures = {}
     for dimension, found in standings.items():
         if found.report and found.trusted:
             report = found.report
-            figures = merged(figures, _rates_behind(report.payload, report.judge_run, dimension, unit))
+            rates = _rates_behind(report.payload, report.judge_run, dimension, unit, answers)
+            figures = merged(figures, rates)
         else:
             figures |= hidden(dimension, found.withheld())
     return figures
+
+
+def _answers_behind(found: "Standing | None") -> Answers | None:
+    if found is None or not (found.report and found.trusted):
+        return None
+    return answers_of(found.report.judge_run, gates_behind(found.report.payload, found.report.judge_run))
 
 
 def dimensions_judged(*, judge: Judge, version: EvalSetVersion) -> list[str]:

@@ -12,7 +12,7 @@ from calibration.measures import Figures
 from calibration.models import JudgeRun
 from calibration.pairing import run_names
 from calibration.rate_measures import HEADLINES
-from calibration.rates import rates_of_judge_run
+from calibration.rates import Answers, rates_of_judge_run
 from evalsets.models import Response, SystemRun
 
 Gates = Mapping[int, Figures]  # number of a system run -> the gate's decision there
@@ -37,7 +37,16 @@ def gates_of_runs(judge_run: JudgeRun, per_system: list[Figures], nothing: Figur
     return {number: found.get(number, nothing) for number in numbers}
 
 
-def open_rates(*, judge_run: JudgeRun, dimension: str, unit: str, gates: Gates) -> Figures:
+def answers_of(judge_run: JudgeRun, gates: Gates) -> Answers:
+    """What a judge that is trusted in abstention may tell of single responses."""
+    shown = [number for number in open_systems(gates) if gates[number]["state"] == TRUSTED]
+    runs = judge_run.system_runs.filter(number__in=shown).values_list("pk", flat=True)
+    return Answers(judge_run, frozenset(runs))
+
+
+def open_rates(
+    *, judge_run: JudgeRun, dimension: str, unit: str, gates: Gates, answers: Answers | None = None
+) -> Figures:
     """Rates of a judge that passed its gate; of a system for which it did not, the reason instead."""
     runs = list(judge_run.system_runs.select_related("system").order_by("number"))
     names = run_names(runs)
@@ -48,7 +57,9 @@ def open_rates(*, judge_run: JudgeRun, dimension: str, unit: str, gates: Gates) 
     left_out = [{"system": names[run.pk], "state": gates[run.number]["state"]} for run in closed]
     figures: Figures = {"per_system": [], "per_stratum": []}
     if kept:
-        figures = rates_of_judge_run(judge_run=judge_run, dimension=dimension, unit=unit, runs=kept)
+        figures = rates_of_judge_run(
+            judge_run=judge_run, dimension=dimension, unit=unit, runs=kept, answers=answers
+        )
     else:
         figures |= hidden(dimension, _reason_of_all(gates, left_out))
     rates = dict(zip([run.number for run in kept], figures["per_system"], strict=True))

@@ -39,6 +39,8 @@ class Comparison:
         Number of comparisons the level was divided by.
     blocked : str or None
         Why the comparison must not be read: the systems' failure shares differ.
+    in_common : tuple of float, or None
+        Rate of A and rate of B on the items that both have: what the difference is the difference of.
     """
 
     difference: Number
@@ -48,6 +50,7 @@ class Comparison:
     n_items: int
     family: int = 1
     blocked: str | None = None
+    in_common: tuple[float, float] | None = None
 
     @property
     def direction(self) -> str:
@@ -74,12 +77,16 @@ class Comparison:
         """The difference in one plain sentence."""
         if self.blocked:
             return f"No comparison: {self.blocked}."
-        sentence = self.difference.explain()
+        sentence = self.difference.explain(_points)
         if self.minimum_detectable is not None:
             sentence += f" This set can show differences from {100 * self.minimum_detectable:.1f} points on."
         if self.family > 1:
             sentence += f" The level allows for {self.family} comparisons."
         return sentence
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.1f} points"
 
 
 def compare_rates(
@@ -92,8 +99,11 @@ def compare_rates(
     items_b: Any = None,
     failed_a: float = 0,
     failed_b: float = 0,
+    asked_a: float | None = None,
+    asked_b: float | None = None,
     family: int = 1,
     youden: float = 1.0,
+    names: tuple[str, str] = ("the first system", "the second"),
     label: str = "Difference of the rates",
     unit: str = "claim",
     level: float = 0.95,
@@ -116,11 +126,16 @@ def compare_rates(
         Units without a valid label; of a unit that was labelled repeatedly, the part of its labels that
         failed. If the failure shares differ (score test, p < .01), the comparison is blocked: a failing judge
         must not decide it.
+    asked_a, asked_b : float, optional
+        Units that should have a label, of which the failed ones are a share. Default: the denominators and
+        the failed ones; units that are labelled and in no denominator (unverifiable claims) belong to it.
     family : int
         Number of comparisons made together; the level becomes 1 - (1 - level)/family (Bonferroni).
     youden : float
         Sensitivity + specificity - 1 of the judge behind the labels, 1 for people: a judge shows only this
         part of a true difference, so the detectable one grows by its inverse.
+    names : tuple of str
+        What A and B are called where the comparison is blocked.
     label, unit : str
         Name and counted unit.
     level : float
@@ -154,7 +169,11 @@ def compare_rates(
         "label": label,
         "unit": unit,
     }
-    blocked = _blocked(m_a.sum(), failed_a, m_b.sum(), failed_b)
+    if asked_a is None:
+        asked_a = float(np.sum(den_a)) + failed_a
+    if asked_b is None:
+        asked_b = float(np.sum(den_b)) + failed_b
+    blocked = _blocked(failed_a, asked_a, failed_b, asked_b, names)
     if m_a.sum() == 0 or m_b.sum() == 0:
         nothing = undefined_number("zero_denominator", **common)
         return Comparison(nothing, None, None, None, len(m_a), family, blocked)
@@ -168,7 +187,8 @@ def compare_rates(
         difference, detectable = difference.with_flags("nothing_resolvable"), None
     elif value is not None and detectable is not None and abs(value) < detectable:
         difference = difference.with_flags("not_resolvable")
-    return Comparison(difference, p, test, detectable, len(m_a), family, blocked)
+    in_common = float(y_a.sum() / m_a.sum()), float(y_b.sum() / m_b.sum())
+    return Comparison(difference, p, test, detectable, len(m_a), family, blocked, in_common)
 
 
 def _common_items(
@@ -215,15 +235,17 @@ def _joined(items_a: Any, items_b: Any) -> Any:
     return [*items_a, *items_b]
 
 
-def _blocked(valid_a: float, failed_a: float, valid_b: float, failed_b: float) -> str | None:
+def _blocked(
+    failed_a: float, asked_a: float, failed_b: float, asked_b: float, names: tuple[str, str]
+) -> str | None:
     if failed_a < 0 or failed_b < 0:
         raise ValueError("failed_a and failed_b must be 0 or more")
-    p = two_proportion_test(failed_a, valid_a + failed_a, failed_b, valid_b + failed_b)
+    p = two_proportion_test(failed_a, asked_a, failed_b, asked_b)
     if p is None or p >= FAILURE_P:
         return None
     return (
-        f"the judge failed on {failed_a / (valid_a + failed_a):.1%} of the first system's units and on "
-        f"{failed_b / (valid_b + failed_b):.1%} of the second's (p = {p:.4f})"
+        f"the judge failed on {failed_a / asked_a:.1%} of the units of {names[0]} and on "
+        f"{failed_b / asked_b:.1%} of those of {names[1]} (p = {p:.4f})"
     )
 
 

@@ -48,7 +48,7 @@ class HallucinationRates:
         1 - mean share: a response without claims scores 1 by definition, one whose claims are all
         unverifiable or that is empty has none and is left out with a count.
     mean_faithfulness_without_gaps : Number
-        The same without the extraction gaps.
+        The same without the extraction gaps, and without the responses that nobody tells from them.
     responses : int
         Responses in all.
     zero_claim : int
@@ -60,6 +60,8 @@ class HallucinationRates:
     extraction_gaps : tuple
         Responses without a claim whose verdict is ANSWERED: the decomposition found nothing in a text that
         asserts something.
+    zero_claim_without_verdict : int
+        Responses without a claim of which nobody says whether they are answers: they may be gaps.
     review_queue : tuple
         Extraction gaps and empty responses: somebody should look at them.
     counts : mapping of str to float
@@ -83,6 +85,7 @@ class HallucinationRates:
     all_unverifiable: int
     empty: int
     extraction_gaps: tuple[Hashable, ...]
+    zero_claim_without_verdict: int
     review_queue: tuple[Hashable, ...]
     counts: Mapping[str, float]
     missing: Mapping[str, int]
@@ -103,6 +106,7 @@ class HallucinationRates:
             "all_unverifiable_responses": self.all_unverifiable,
             "empty_responses": self.empty,
             "extraction_gaps": len(self.extraction_gaps),
+            "zero_claim_without_verdict": self.zero_claim_without_verdict,
             "review_queue": list(self.review_queue),
             "counts": dict(self.counts),
             "missing": dict(self.missing),
@@ -132,6 +136,7 @@ class _ClaimTable:
     n_items: int
     empty: NDArray[np.bool_]
     answered: NDArray[np.bool_]
+    without_verdict: NDArray[np.bool_]
     missing: Mapping[str, int]
     unflagged: int
 
@@ -271,19 +276,21 @@ def hallucination_rates(
     table = everything
     if unit == "decision":
         table = _claim_table(labels, response, responses, items, verdicts, empty, decision, missing_reason)
-    gaps = _zero_claim(everything) & everything.answered & ~everything.empty
+    zero_claim = _zero_claim(everything) & ~everything.empty
+    gaps, perhaps = zero_claim & everything.answered, zero_claim & everything.without_verdict
     headline = _response_rates(table, level) if unit == "response" else _pooled_rates(table, unit, level)
     return HallucinationRates(
         unit=unit,
         supported_share=_supported_share(table, unit, level),
         mean_share=_mean(everything, level, share=True),
         mean_faithfulness=_mean(everything, level),
-        mean_faithfulness_without_gaps=_mean(everything, level, without=gaps),
+        mean_faithfulness_without_gaps=_mean(everything, level, without=(gaps, perhaps)),
         responses=len(everything.ids),
-        zero_claim=int((_zero_claim(everything) & ~everything.empty).sum()),
+        zero_claim=int(zero_claim.sum()),
         all_unverifiable=int(_all_unverifiable(everything).sum()),
         empty=int(everything.empty.sum()),
         extraction_gaps=everything.named(gaps),
+        zero_claim_without_verdict=int(perhaps.sum()),
         review_queue=everything.named(gaps | everything.empty),
         counts=dict(zip(GROUNDING_LABELS, table.label_counts, strict=True)),
         missing=table.missing,
@@ -326,6 +333,7 @@ def _claim_table(
         n_items=n_items,
         empty=verdict == VERDICTS.index(EMPTY) if empty is None else _flags(empty),
         answered=verdict == ANSWERED,
+        without_verdict=verdict == MISSING,
         missing=_reason_counts(missing_reason, absent),
         unflagged=int((~kept).sum()),
     )
@@ -507,12 +515,18 @@ def _supported_share(table: _ClaimTable, unit: str, level: float) -> Number:
 
 
 def _mean(
-    table: _ClaimTable, level: float, *, share: bool = False, without: NDArray[np.bool_] | None = None
+    table: _ClaimTable,
+    level: float,
+    *,
+    share: bool = False,
+    without: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
 ) -> Number:
+    """Mean of the responses' scores; `without` names the extraction gaps and what may be one."""
     complete = table.unlabelled == 0
     unsettled, unverifiable = ~complete.any(axis=1), _all_unverifiable(table)
-    gaps = np.zeros(len(table.ids), dtype=bool) if without is None else without
-    kept = ~(table.empty | unsettled | unverifiable | gaps)
+    nothing = np.zeros(len(table.ids), dtype=bool)
+    gaps, perhaps = (nothing, nothing) if without is None else without
+    kept = ~(table.empty | unsettled | unverifiable | gaps | perhaps)
     scored = (complete & ~_only_unverifiable(table))[kept]
     counts = table.counts[kept]
     checkable = counts[:, :, :UNVERIFIABLE].sum(axis=2)
@@ -541,5 +555,6 @@ def _mean(
             "unlabelled_claims": int((unsettled & ~table.empty).sum()),
             "all_unverifiable": int((unverifiable & ~table.empty).sum()),
             "extraction_gap": int(gaps.sum()),
+            "no_valid_verdict": int(perhaps.sum()),
         },
     )

@@ -1,7 +1,7 @@
 """The one shape in which every figure leaves this package."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -185,21 +185,22 @@ class Number:
             number["undefined"] = self.undefined
         return number
 
-    def explain(self) -> str:
-        """The figure in one plain sentence."""
+    def explain(self, write: Callable[[float], str] | None = None) -> str:
+        """The figure in one plain sentence; `write` for a value that is no share or score."""
+        write = write or self._written
         name = self.label or self.definition or "The value"
         left_out = _left_out(self.excluded)
         if self.value is None:
             return f"{name} is undefined: {UNDEFINED_REASONS[self.undefined or '']} (n = {self.n}){left_out}."
-        parts = f"{name}: {self._written(self.value)}"
+        parts = f"{name}: {write(self.value)}"
         if self.numerator is not None and self.denominator is not None:
             unit = plural(self.denominator, self.unit)
             numerator, denominator = written_count(self.numerator), written_count(self.denominator)
-            parts = f"{name}: {numerator} of {denominator} {unit}, {self._written(self.value)}"
+            parts = f"{name}: {numerator} of {denominator} {unit}, {write(self.value)}"
         if self.low is None or self.high is None:
             parts += ", no interval"
         else:
-            parts += f" [{self._written(self.low)}, {self._written(self.high)}]"
+            parts += f" [{write(self.low)}, {write(self.high)}]"
         notes = "".join(f"; {FLAGS[flag]}" for flag in self.flags)
         return f"{parts}{left_out}{notes}."
 

@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 from django.urls import reverse
 
 from annotate.models import Assignment, GoldLabel, Round, RubricVersion
+from calibration import stats
 from calibration.comparing import Side, comparison, release_note
 from calibration.reports import build_report
 from evalsets.models import EvalSetVersion, Item, Response, System, SystemRun
@@ -101,6 +102,54 @@ def both_classes(evalset=None):
             said = "ANSWERED" if answers else "REFUSED"
             labelled.label(response, None, "abstention", (), said)
     return labelled
+
+
+def test_the_note_says_between_which_rates_the_difference_of_common_items_lies():
+    """Twenty refusals on items that one system alone has; on the others 25 of 200 and 38 of 200."""
+    labelled = pairs(labelled_set(), {(0, 0): 150, (0, 1): 12, (1, 0): 25, (1, 1): 13})
+    for n in range(20):
+        own = labelled.response(
+            f"own{n}", item=labelled.item(f"own{n}", answerable=True), run=labelled.runs[0]
+        )
+        labelled.label(own, None, "abstention", (), "REFUSED")
+    found = comparison(before=side(labelled, 0), after=side(labelled, 1))
+    refusal = next(rate for rate in found["rates"] if rate["name"] == "over_refusal")
+
+    assert refusal["before"]["value"] == pytest.approx(45 / 220)
+    assert refusal["in_common"] == {"before": 25 / 200, "after": 38 / 200}
+    assert refusal["difference"]["value"] == pytest.approx(38 / 200 - 25 / 200)
+    note = release_note(found)
+    assert "Over-refusal 20.5% to 19.0%; on the 200 items in common 12.5% to 19.0% (+6.5 points" in note
+    assert "+6.5 points [+0.6 points" in refusal["sentence"]
+
+
+def test_what_a_side_leaves_out_adds_up_to_its_claims():
+    labelled = labelled_set()
+    for run in (labelled.run("before"), labelled.run("after")):
+        response = labelled.response(str(run), item=labelled.item(str(run)), run=run)
+        for label in ("supported", "unsupported", "unverifiable", "unverifiable"):
+            labelled.claim(response, label, label, decision=label != "supported")
+        labelled.claim(response, "supported", "unsupported", decision=True)
+    for unit, counted in (("claim", 2), ("decision", 1)):
+        sides = [side(labelled, place, unit=unit) for place in (0, 1)]
+        found = comparison(before=sides[0], after=sides[1])
+        before = found["rates"][0]["before"]
+        assert before["n"] == counted
+        assert before["n"] + sum(before["excluded"].values()) == 5
+        assert before["excluded"]["unverifiable"] == 2
+
+
+def test_a_comparison_that_failures_block_names_the_systems_and_counts_all_their_units():
+    """50 of 100 failed, and 1 of 100: also where 49 of these are on items that the other does not have."""
+    old, new = range(99), range(50)
+    nothing = {"items_a": new, "items_b": old, "failed_a": 50, "failed_b": 1, "names": ("new", "old")}
+    told = stats.compare_rates([0] * 50, [1] * 50, [0] * 99, [1] * 99, **nothing).blocked
+    assert "50.0% of the units of new and on 1.0% of those of old" in told
+
+    # Where 40 of the labelled ones are unverifiable, they were labelled all the same.
+    few = [1] * 10 + [0] * 40
+    told = stats.compare_rates([0] * 50, few, [0] * 99, [1] * 99, **nothing, asked_a=100, asked_b=100).blocked
+    assert "50.0% of the units of new" in told
 
 
 def test_one_drops_and_the_other_does_not_rise_is_an_improvement_and_back_a_regression():

@@ -8,7 +8,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from calibration.models import Judge
-from calibration.rates import human_rates
+from calibration.rate_measures import merged
+from calibration.rates import Answers, human_rates, rates_of_judge_run
 from calibration.reports import build_report, judge_rates
 from evalsets.models import EvalSetVersion
 from tests.calibration.labelled import judged, labelled_set
@@ -274,3 +275,40 @@ def test_check_without_a_judge_is_the_frameworks_own(capsys):
     assert "no issues" in capsys.readouterr().out
     with pytest.raises(CommandError, match="--judge"):
         call_command("check", "set@1", "--max-rate", "hallucination=0.1")
+
+
+def test_a_judge_tells_gaps_only_where_it_is_trusted_in_abstention():
+    """Two answers without a claim; of the second system the judge's abstention labels do not count."""
+    labelled = labelled_set()
+    first, second = labelled.run("first"), labelled.run("second")
+    verdicts = []
+    for run, name in ((first, "a"), (second, "b")):
+        gap = labelled.response(f"{name}0", run=run)
+        answer = labelled.response(f"{name}1", run=run)
+        verdicts += [(gap, None, "ANSWERED"), (answer, labelled.claim(answer), "supported")]
+    grounding = [said for said in verdicts if said[1]]
+    claims = judged(labelled, grounding, name="of claims")
+    responses = judged(labelled, [said for said in verdicts if not said[1]], dimension="abstention")
+    asked = {"judge_run": claims, "dimension": "grounding", "unit": "claim", "runs": [first, second]}
+
+    nobody = rates_of_judge_run(**asked)
+    assert (nobody["extraction_gaps"], nobody["zero_claim_without_verdict"]) == (0, 2)
+    known = rates_of_judge_run(**asked, answers=Answers(responses, frozenset([first.pk])))
+    assert (known["extraction_gaps"], known["zero_claim_without_verdict"]) == (1, 1)
+    told = [(part["extraction_gaps"], part["zero_claim_without_verdict"]) for part in known["per_system"]]
+    assert told == [(1, 0), (0, 1)]
+
+
+def test_rates_of_two_dimensions_say_so_where_they_count_other_responses():
+    """A judge that is trusted on other systems in one dimension than in the other."""
+    grounding = {"n_responses": 360, "n_claims": 738, "per_stratum": [stratum(189, 371)]}
+    abstention = {"n_responses": 356, "n_claims": 736, "per_stratum": [stratum(187, 364)]}
+    both = merged(grounding, abstention)
+    assert (both["n_responses"], both["n_claims"], both["n_responses_abstention"]) == (360, 738, 356)
+    group = both["per_stratum"][0]
+    assert (group["n_responses"], group["n_claims"], group["n_responses_abstention"]) == (189, 371, 187)
+    assert "n_responses_abstention" not in merged(grounding, grounding)
+
+
+def stratum(responses, claims):
+    return {"name": "language", "value": "de", "n_responses": responses, "n_claims": claims}

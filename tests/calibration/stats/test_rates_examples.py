@@ -140,6 +140,21 @@ def test_zero_claim_and_all_unverifiable_responses():
     assert (rates.zero_claim, rates.all_unverifiable) == (1, 1)
 
 
+def test_a_response_without_claims_that_nobody_calls_an_answer_or_none_is_no_known_gap():
+    """A may be a gap or a refusal: 0 gaps would claim to know. B .5, C refused 1; with A as well 2.5 / 3."""
+    given = {"responses": ["A", "B", "C"], "labels": claims(1, 1), "response": ["B", "B"]}
+    rates = hallucination_rates(**given, verdicts=[None, "ANSWERED", "REFUSED"])
+    assert (rates.extraction_gaps, rates.zero_claim_without_verdict) == ((), 1)
+    assert rates.mean_faithfulness.value == pytest.approx(2.5 / 3)
+    without = rates.mean_faithfulness_without_gaps
+    assert (without.value, dict(without.excluded)) == (0.75, {"no_valid_verdict": 1})
+    assert rates.as_dict()["zero_claim_without_verdict"] == 1
+
+    unasked = hallucination_rates(**given)
+    assert unasked.zero_claim_without_verdict == 2
+    assert unasked.mean_faithfulness_without_gaps.value == 0.5
+
+
 def test_extraction_gap_is_listed_and_left_out_once():
     rates = hallucination_rates(
         claims(1, 1),
