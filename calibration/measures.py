@@ -25,6 +25,7 @@ from calibration.table import (
 )
 
 Figures = dict[str, Any]
+FLATTERED = "What is not settled yet has no gold, which flatters the judge."
 
 
 # Agreement between graders
@@ -335,6 +336,9 @@ def judge_agreement_of(table: Table) -> Figures:
     gold = leaves.blind_gold()
     against = [pair_figures(targets, column, judge) for column in (*leaves.graders, gold)]
     scores = judge_scores(targets, gold, judge)
+    if not gold_is_settled(leaves, gold):
+        against[-1] = with_incomplete_gold(against[-1])
+        scores = with_incomplete_gold(scores)
     return {
         "dimension": targets.dimension,
         "unit": targets.unit,
@@ -353,6 +357,24 @@ def judge_agreement_of(table: Table) -> Figures:
         "judge_vs_gold": scores,
         "judge_vs_majority": pair_figures(targets, majority_column(leaves), judge),
     }
+
+
+def gold_is_settled(table: Table, gold: Column) -> bool:
+    """Whether everything that two graders labelled has gold: what they agreed on at once flatters a judge."""
+    return bool(gold.has[table.labels_per_target() >= 2].all())
+
+
+def with_incomplete_gold(figures: Figures) -> Figures:
+    """The same with the flag ``gold_incomplete`` on every number, and a word in the sentence."""
+    flagged = {
+        name: with_incomplete_gold(figure) if isinstance(figure, dict) else figure
+        for name, figure in figures.items()
+    }
+    if "clusters" in figures and "flags" in figures:
+        flagged["flags"] = [*figures["flags"], "gold_incomplete"]
+    if "sentence" in figures:
+        flagged["sentence"] = f"{figures['sentence']} {FLATTERED}"
+    return flagged
 
 
 def judge_scores(targets: Targets, gold: Column, judge: Column) -> Figures:

@@ -31,7 +31,14 @@ from calibration.design import (
 from calibration.extraction import extraction_of, runs_graded, with_extraction
 from calibration.findings import alarms_about
 from calibration.gate import STALE, TRUSTED, UNCALIBRATED, GateDecision, decide, decide_by_system
-from calibration.measures import Figures, judge_agreement_of, kappa_of, pair_figures
+from calibration.measures import (
+    Figures,
+    gold_is_settled,
+    judge_agreement_of,
+    kappa_of,
+    pair_figures,
+    with_incomplete_gold,
+)
 from calibration.models import CalibrationReport, CalibrationSplit, GoldDoubt, Judge, JudgeRun, Verdict
 from calibration.pairing import run_names, table_of
 from calibration.queries import kin_of, models_in
@@ -306,6 +313,9 @@ def _group_figures(table: Table, group: Group, decisions: dict[Any, GateDecision
         "observed_agreement": kappa.agreement.as_dict(),
         "pairs": [pair_figures(targets, column, part.judge) for column in graders],
     }
+    if not gold_is_settled(part, gold):
+        settled_only = ("cohen_kappa", "observed_agreement")
+        figures |= {name: with_incomplete_gold(figures[name]) for name in settled_only}
     if decisions is not None:
         decision = decisions.get(group.value) or decide(None, server_policy())
         figures["gate"] = decision.as_dict()

@@ -95,7 +95,21 @@ def _rates(payload: Figures, trusted: list[Figures]) -> Iterator[Figures]:
 
 def _gate(judge: Figures, gate: Figures, payload: Figures) -> Figures:
     failing = [condition for condition in gate["conditions"] if condition["passed"] is False]
-    return {"judge": judge, "gate": gate, "failing": failing, "command": _of_judge(payload, judge, gate)}
+    return {
+        "judge": judge,
+        "gate": gate,
+        "failing": failing,
+        "by_graders": _by_graders(gate),
+        "command": _of_judge(payload, judge, gate),
+    }
+
+
+def _by_graders(gate: Figures) -> Figures | None:
+    """What the gate went by where gold is incomplete: the judge's mean kappa with the graders."""
+    if "gold_incomplete" not in (gate["cohen_kappa"] or {}).get("flags", ()):
+        return None
+    found = [one for one in gate["conditions"] if one["name"] == "judge_agreement"]
+    return found[0] if found and found[0]["passed"] is not None else None
 
 
 def _systems(payload: Figures) -> list[Figures]:
@@ -111,11 +125,18 @@ def ladder_rows(payload: Figures) -> list[Figures]:
         if (number := payload["agreement"][name]["headline"]["number"])["value"] is not None
     ]
     return rows + [
-        {"name": f"{judge['name']}: {gate['dimension']}", "kind": "judge", "kappa": gate["cohen_kappa"]}
+        {"name": _name_in_ladder(judge, gate), "kind": "judge", "kappa": gate["cohen_kappa"]}
         for judge in payload["judges"][:JUDGES_SHOWN]
         for gate in judge["gates"]
         if gate["cohen_kappa"] and gate["cohen_kappa"]["value"] is not None
     ]
+
+
+def _name_in_ladder(judge: Figures, gate: Figures) -> str:
+    name = f"{judge['name']}: {gate['dimension']}"
+    if "gold_incomplete" in gate["cohen_kappa"]["flags"]:
+        return _("{name}, settled only").format(name=name)
+    return name
 
 
 # The way back to every figure
@@ -243,8 +264,8 @@ def _limits_of_judges(payload: Figures) -> Iterator[str]:
                 "{judge} is of the same model family as {systems}: a judge tends to favour its own kind."
             ).format(judge=judge["name"], systems=", ".join(gate["same_family"]))
         if gate["closed_systems"]:
-            yield _("{judge} is not trusted on {systems}; its rates leave them out.").format(
-                judge=judge["name"], systems=", ".join(gate["closed_systems"])
+            yield _("{dimension}: {judge} is not trusted on {systems}; its rates leave them out.").format(
+                dimension=gate["dimension"], judge=judge["name"], systems=", ".join(gate["closed_systems"])
             )
 
 

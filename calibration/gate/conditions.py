@@ -17,7 +17,7 @@ from calibration.stats.power import kappa_sample_size
 from calibration.stats.quantiles import exact_lower_bound_of_all
 from calibration.stats.reliability import krippendorff_alpha
 from calibration.stats.resampling import Jackknife, jackknife
-from calibration.stats.results import UNDEFINED_REASONS, plural, whole_or_float
+from calibration.stats.results import UNDEFINED_REASONS, beside, plural, whole_or_float, written_bar
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,10 @@ def sufficiency(sample: Sample) -> list[Condition]:
 def _valid_verdicts(sample: Sample) -> Condition:
     valid, total = sample.evidence.valid_and_total()
     bar = sample.policy.min_valid_rate
-    message = f"{valid} of {total} calibration targets have a valid verdict ({valid / total:.1%}); "
+    share = beside(100 * valid / total, 100 * bar, digits=1)
+    message = f"{valid} of {total} calibration targets have a valid verdict ({share}%); "
     return Condition(
-        "valid_verdicts", valid / total >= bar, valid / total, bar, f"{message}{bar:.0%} are needed."
+        "valid_verdicts", valid / total >= bar, valid / total, bar, f"{message}{100 * bar:g}% are needed."
     )
 
 
@@ -210,7 +211,8 @@ def human_agreement(sample: Sample) -> list[Condition]:
     if value is None:
         message = f"{name} is undefined: {UNDEFINED_REASONS[undefined or '']}."
         return [Condition("human_agreement", False, None, bar, message)]
-    message = f"{name} is {value:.3f} on {n} {plural(n, sample.rules.unit)}; at least {bar:.2f} is needed."
+    found = f"{name} is {beside(value, bar)} on {n} {plural(n, sample.rules.unit)}"
+    message = f"{found}; at least {written_bar(bar)} is needed."
     return [Condition("human_agreement", value >= bar, value, bar, message)]
 
 
@@ -234,7 +236,10 @@ def _judge_agreement(sample: Sample) -> Condition:
             bar,
             f"{what} is {value:.3f} without an interval; nothing can be shown.",
         )
-    message = f"{what} is {value:.3f}, lower limit {low:.3f}; the lower limit must reach {bar:.2f}."
+    message = (
+        f"{what} is {value:.3f}, lower limit {beside(low, bar)}; "
+        f"the lower limit must reach {written_bar(bar)}."
+    )
     more = None
     if low < bar <= value:
         more = _more_for_kappa(value, bar, pairs, level)
@@ -315,14 +320,18 @@ def _non_inferiority(sample: Sample) -> Condition:
             f"Judge minus human agreement is {value:+.3f} without a lower bound: too few items.",
         )
     message = (
-        f"Judge minus human agreement is {value:+.3f}, one-sided lower bound {low:+.3f}; "
-        f"it must not fall below {margin:+.2f}."
+        f"Judge minus human agreement is {value:+.3f}, one-sided lower bound {_signed(beside(low, margin))}; "
+        f"it must not fall below {_signed(written_bar(margin))}."
     )
     more = None
     if low < margin <= value:
         more = _more_by_scaling(n, value, low, margin)
         message += _too_few(more, sample.rules.unit)
     return Condition("non_inferiority", low >= margin, low, margin, message, estimate=value, missing=more)
+
+
+def _signed(written: str) -> str:
+    return written if written.startswith("-") else f"+{written}"
 
 
 def _judge_minus_human(sample: Sample) -> tuple[float | None, Jackknife | None, int]:
@@ -427,7 +436,7 @@ def _youden(sample: Sample) -> Condition:
         raise AssertionError("a Youden index with a lower limit has a value")
     against = "gold" if sample.gold is not None else f"the worse of the graders ({name})"
     message = (
-        f"Sensitivity + specificity - 1 against {against} is {value:.3f}, lower limit {low:.3f}; "
+        f"Sensitivity + specificity - 1 against {against} is {value:.3f}, lower limit {beside(low, bar)}; "
         f"the lower limit must reach {whole_or_float(bar):g}."
     )
     more = None

@@ -70,6 +70,21 @@ def written_count(count: float) -> str:
     return f"{whole}" if isinstance(whole, int) else f"{whole:.2f}"
 
 
+def beside(value: float, bar: float, *, digits: int = 3) -> str:
+    """A value with as many digits as it takes to see on which side of a bar it lies."""
+    for places in range(digits, 12):
+        written = f"{value:.{places}f}"
+        if (float(written) >= bar) == (value >= bar):
+            return written
+    return repr(value)
+
+
+def written_bar(bar: float) -> str:
+    """A bar with two digits, or with all that it has."""
+    written = f"{bar:.2f}"
+    return written if float(written) == bar else f"{bar:g}"
+
+
 def counted(excluded: Mapping[str, float] | None) -> Mapping[str, Any]:
     """A read-only copy without the reasons that excluded nothing."""
     if not excluded:

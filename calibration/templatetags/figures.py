@@ -6,6 +6,7 @@ from django.utils.translation import ngettext
 
 from calibration import words
 from calibration.findings import sentence_of
+from calibration.stats.results import beside
 
 register = template.Library()
 MINUS = "\u2212"
@@ -132,7 +133,21 @@ def measured(condition) -> str:
     """A condition's measured value as it is read: a share, a count, days or a coefficient."""
     if condition["name"] == "fingerprint":
         return {True: _("match"), False: _("changed"), None: _("unknown")}[condition["passed"]]
-    return _written(condition["name"], condition["value"])
+    name, value, threshold = condition["name"], condition["value"], condition["threshold"]
+    written = _written(name, value)
+    if value is None or threshold is None or written != _written(name, threshold) or value == threshold:
+        return written
+    if name == "valid_verdicts":
+        return _signed(f"{beside(100 * value, 100 * threshold, digits=1)}\u202f%")
+    return _signed(beside(value, threshold, digits=2))
+
+
+@register.filter
+def told_from(value, bar) -> str:
+    """More digits of a value that reads like the bar although it is another; else nothing."""
+    if value is None or value == bar or coefficient(value) != coefficient(bar):
+        return ""
+    return f"({_signed(beside(value, bar, digits=4))})"
 
 
 @register.filter

@@ -96,6 +96,14 @@ def test_gold_of_the_agreed_targets_alone_does_not_count(gate_example):
     assert gold["cohen_kappa"]["value"] == pytest.approx(0.762, abs=5e-4)
     assert report.gate_state == "NOT_TRUSTED"
     assert report.payload["evidence"]["gold_missing"] == 25
+    # The flattering number says so, wherever it is read: of the whole and of each system.
+    assert gold["cohen_kappa"]["flags"] == gold["observed_agreement"]["flags"] == ["gold_incomplete"]
+    assert "flatters the judge" in gold["sentence"]
+    assert report.payload["agreement"]["judge_vs_gold"]["youden"]["flags"] == ["gold_incomplete"]
+    (system,) = report.payload["per_system"]
+    assert "gold_incomplete" in system["cohen_kappa"]["flags"]
+    by_graders = next(pair for pair in report.payload["agreement"]["pairs"] if pair["b_kind"] == "judge")
+    assert "gold_incomplete" not in by_graders["cohen_kappa"]["flags"]
 
 
 def test_a_judge_that_agrees_with_complete_gold_is_trusted():

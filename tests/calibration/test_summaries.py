@@ -10,6 +10,7 @@ from django.db import DatabaseError, transaction
 from django.urls import reverse
 
 from annotate.models import Annotation, Assignment
+from calibration import summary_page
 from calibration.gold_export import export_gold
 from calibration.models import Judge, Summary
 from calibration.summaries import NotSummable, as_json, build_summary, has_changed, shown, superseding
@@ -162,6 +163,30 @@ def test_its_limits_are_said_in_plain_words(labelled):  # noqa: F811
     assert "No judge is trusted here" in said
     assert "Nobody has checked how the claims were extracted" in said
     assert "60 inputs" in said
+
+
+def test_kappa_with_incomplete_gold_is_shown_beside_what_the_gate_went_by():
+    kappa = {"value": 0.89, "low": 0.86, "high": 0.92, "flags": ["gold_incomplete"]}
+    by_graders = {"name": "judge_agreement", "passed": True, "value": 0.782, "estimate": 0.814}
+    gate = {"cohen_kappa": kappa, "conditions": [by_graders], "dimension": "grounding"}
+    assert summary_page._by_graders(gate) == by_graders
+    assert summary_page._by_graders(gate | {"cohen_kappa": kappa | {"flags": []}}) is None
+    assert summary_page._by_graders(gate | {"cohen_kappa": None}) is None
+    assert summary_page._name_in_ladder({"name": "j"}, gate) == "j: grounding, settled only"
+
+
+def test_a_judge_closed_on_a_system_is_named_with_its_dimension():
+    """Closed on beta in grounding and on alpha in abstention: neither is left out of the other's rates."""
+    closed = {"same_family": [], "state": "TRUSTED"}
+    gates = [
+        closed | {"dimension": "grounding", "closed_systems": ["beta"]},
+        closed | {"dimension": "abstention", "closed_systems": ["alpha"]},
+    ]
+    said = list(summary_page._limits_of_judges({"judges": [{"name": "j", "rates": {}, "gates": gates}]}))
+    assert said == [
+        "grounding: j is not trusted on beta; its rates leave them out.",
+        "abstention: j is not trusted on alpha; its rates leave them out.",
+    ]
 
 
 def test_undecided_claims_are_a_limit(evalset):
