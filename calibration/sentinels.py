@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotate.services.targets import Target
+from calibration.columns import int_columns
 from calibration.design import design_in_force, of_calibration, parts_of_items
 from calibration.models import CalibrationReport, Judge, JudgeRun, SentinelPlan, Verdict
 from calibration.pairing import table_of
@@ -66,10 +67,10 @@ def _with_gold(report: CalibrationReport) -> list[int]:
     counts = of_calibration(parts, table.targets.item)
     opened = run.system_runs.filter(number__in=opened_by(report)).values_list("pk", flat=True)
     kept = table.blind_gold().has & table.judge.has & counts & np.isin(table.targets.run, list(opened))
-    wanted = set(table.targets.target[kept].tolist())
     field = "claim_id" if table.targets.unit == "claim" else "response_id"
     verdicts = run.verdicts.filter(dimension=report.dimension, run_index=1, state=Verdict.State.VALID)
-    return [pk for pk, target in verdicts.order_by("pk").values_list("pk", field) if target in wanted]
+    of_verdict, target = int_columns(verdicts.order_by("pk"), "pk", field)
+    return of_verdict[np.isin(target, table.targets.target[kept])].tolist()
 
 
 @transaction.atomic
