@@ -199,6 +199,14 @@ def test_a_calibration_grows_old():
     assert "91 days" in found.changes[0]
 
 
+def test_the_command_says_why_a_judge_is_stale(capsys):
+    _labelled, run = trusted_judge()
+    JudgeRun.objects.filter(pk=run.pk).update(state="stopped", stop_reason="budget")
+    call_command("calibration_report", "set@1", "--judge", "judge-a")
+    said = capsys.readouterr().out.splitlines()
+    assert said[:2] == ["judge-a on set@1, grounding: STALE", "  the judge run is not complete"]
+
+
 def test_a_judge_of_another_rubric_version_is_stale():
     labelled, run = trusted_judge()
     rubric = labelled.round.rubric_version.rubric

@@ -48,6 +48,7 @@ class Command(ReportingCommand):
     def sentences(self, result: dict[str, Any]) -> list[str]:
         gate = result["gate"]
         words = [f"{result['judge']['name']} on {result['version']}, {result['dimension']}: {gate['state']}"]
+        words += [f"  {change}" for change in gate["changes"]]
         for condition in gate["conditions"]:
             mark = {True: "pass", False: "FAIL", None: "  - "}[condition["passed"]]
             words.append(f"  {mark}  {condition['message']}")
