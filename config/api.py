@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.defaults import bad_request, server_error
 from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiJsonRenderer2
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -141,9 +142,29 @@ class Described(SchemaGenerator):
         return self.made[language]
 
 
+class WrittenOnce(OpenApiJsonRenderer):
+    """The text of a description, which takes as long to write as the rest of the answer many times over."""
+
+    written: ClassVar[dict[tuple, bytes]] = {}
+
+    def render(self, data, accepted_media_type=None, renderer_context=None):
+        language = get_language()
+        if data is not Described.made.get(language):  # a refusal, or another language than the page's
+            return super().render(data, accepted_media_type, renderer_context)
+        way = language, self.get_indent(accepted_media_type, renderer_context or {})
+        if way not in self.written:
+            self.written[way] = super().render(data, accepted_media_type, renderer_context)
+        return self.written[way]
+
+
+class WrittenOnceAsJson(WrittenOnce):
+    media_type = OpenApiJsonRenderer2.media_type
+
+
 class Schema(SpectacularJSONAPIView):
     """This API as an OpenAPI document. Whoever may ask nothing may still read what could be asked."""
 
+    renderer_classes = [WrittenOnce, WrittenOnceAsJson]
     generator_class = Described
     permission_classes = ()
     throttle_classes = ()
