@@ -44,10 +44,11 @@ def test_published_label_sets(name):
         )
         assert alpha.value == pytest.approx(wanted["krippendorff_alpha_nominal"], abs=5.1e-5)
         assert alpha.low < alpha.value < alpha.high
-        people = sorted({person for _, human, _ in rows for person in human})
         pairs = {(pair["a"], pair["b"]): pair for pair in wanted["pairs_with_20_or_more"]}
         seen = set()
-        for a, b in combinations(people, 2):
+        met = {pair for _, human, _ in rows for pair in combinations(sorted(human), 2)}
+        assert all(pair in met or pair[::-1] in met for pair in pairs)
+        for a, b in sorted(met):
             result = cohen_kappa(
                 [human.get(a) for _, human, _ in rows],
                 [human.get(b) for _, human, _ in rows],
