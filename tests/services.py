@@ -122,16 +122,13 @@ def migrated_postgres(postgres_template: str, new_postgres_database: Callable[..
 
 
 @pytest.fixture
-def migrated_sqlite(tmp_path: Path) -> str:
+def migrated_sqlite(django_db_setup: None, _migrated: Path, tmp_path: Path) -> str:
     """The address of a SQLite file of its own with all tables."""
-    shared = Path(os.environ[servers.FOLDER_VARIABLE]) / "template-sqlite"
-    ready, own = shared / "template.sqlite3", tmp_path / "own.sqlite3"
-    with FileLock(f"{shared}.lock"):
-        if not ready.exists():
-            shared.mkdir(exist_ok=True)
-            _migrate(f"sqlite:///{shared / 'half.sqlite3'}", shared)
-            (shared / "half.sqlite3").rename(ready)
-    shutil.copy(ready, own)
+    own = tmp_path / "own.sqlite3"
+    if _migrated.exists():
+        shutil.copy(_migrated, own)
+    else:  # the tests' main database is another
+        _migrate(f"sqlite:///{own}", tmp_path)
     return f"sqlite:///{own}"
 
 

@@ -150,17 +150,14 @@ def test_second_set_up_is_quick(ready):
     assert min(seconds() for _ in range(3)) < 1
 
 
-def test_manage_finds_its_tables_on_a_fresh_checkout_and_keeps_stdout_clean(ready, tmp_path):
-    command = "from evalsets.models import EvalSet; print(EvalSet.objects.count())"
-    outcome = ready.run(
-        "manage", "shell", "--verbosity", "0", "--command", command, DATA_DIR=str(tmp_path / "x y")
+def test_manage_finds_its_tables_on_a_fresh_checkout_and_keeps_stdout_and_exit_code(ready, tmp_path):
+    data, command = (
+        str(tmp_path / "x y"),
+        "from evalsets.models import EvalSet; print(EvalSet.objects.count())",
     )
+    outcome = ready.run("manage", "shell", "--verbosity", "0", "--command", command, DATA_DIR=data)
     assert json.loads(outcome.stdout) == 0
-
-
-def test_manage_passes_the_exit_code_on(ready, tmp_path):
-    outcome = ready.run("manage", "migrate", "no-such-app", DATA_DIR=str(tmp_path))
-    assert outcome.returncode == 1
+    assert ready.run("manage", "migrate", "no-such-app", DATA_DIR=data).returncode == 1
 
 
 # Starts that are refused

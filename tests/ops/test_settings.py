@@ -18,11 +18,11 @@ SHOW = (
 )
 
 
-def manage(data_dir, *arguments, **variables):
+def python(data_dir, *arguments, **variables):
     environment = app_environment(data_dir, **variables)
     del environment["TOUCHSTONE_TESTING"]
     return subprocess.run(
-        [sys.executable, "manage.py", *arguments],
+        [sys.executable, *arguments],
         cwd=settings.BASE_DIR,
         env=environment,
         capture_output=True,
@@ -31,8 +31,12 @@ def manage(data_dir, *arguments, **variables):
     )
 
 
+def manage(data_dir, *arguments, **variables):
+    return python(data_dir, "manage.py", *arguments, **variables)
+
+
 def shown(data_dir, **variables):
-    outcome = manage(data_dir, "shell", "--verbosity", "0", "--command", SHOW, **variables)
+    outcome = python(data_dir, "-c", SHOW, **variables)  # without the applications, which take long to load
     assert outcome.returncode == 0, outcome.stderr
     return json.loads(outcome.stdout)
 
