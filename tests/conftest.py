@@ -28,6 +28,7 @@ gc.disable()
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)  # a look at what is young after every 700 objects finds little
     gc.enable()
 
 

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import zipfile
+from copy import deepcopy
 
 import pytest
 
@@ -13,7 +14,7 @@ from calibration.models import CalibrationReport, JudgeRun, VerdictSighting
 from calibration.recompute import recompute
 from calibration.reports import build_report
 from calibration.thresholds import set_thresholds
-from evalsets.models import Membership
+from evalsets.models import EvalSet, Membership
 from tests.api import Api, problem
 from tests.calibration.labelled import judged, labelled_set
 from tests.calibration.test_report import as_now
@@ -42,9 +43,8 @@ READS = [
 ]
 
 
-@pytest.fixture
-def labelled(evalset):
-    labelled = labelled_set(evalset=evalset)
+def sixty_responses():
+    labelled = labelled_set("roles")
     labels = ("supported", "contradicted", "unsupported")
     for number in range(60):
         response = labelled.response(f"r{number}")
@@ -52,6 +52,21 @@ def labelled(evalset):
         labelled.claim(response, "supported", "supported")
     labelled.freeze()
     return labelled
+
+
+@pytest.fixture(scope="module")
+def kept_labelled(kept):
+    return kept(sixty_responses)
+
+
+@pytest.fixture
+def labelled(db, kept_labelled):
+    return deepcopy(kept_labelled)
+
+
+@pytest.fixture
+def evalset(labelled):
+    return labelled.version.evalset
 
 
 @pytest.fixture
@@ -139,25 +154,28 @@ def test_add_a_judge(api, run):
     problem(api.post(f"{V}/judges/", {"name": "x", "model": "y", "temperature": "0"}), 400)
 
 
-def test_start_stop_and_resume_a_run(api):
+def test_start_stop_and_resume_a_run(api, lead):
+    unlabelled = EvalSet.objects.create(slug="unlabelled", name="Unlabelled")
+    Membership.objects.create(person=lead, evalset=unlabelled, role="lead")
+    new = "/evalsets/unlabelled/versions/1"
     made = jsonl(*(line(id=f"r{n}") for n in range(3)))
-    api.send_file("/evalsets/roles/versions/?freeze=true", made.getvalue())
-    dry = api.post(f"{V}/judge-runs/", {"judge": "lexical-baseline", "dry_run": True})
+    api.send_file("/evalsets/unlabelled/versions/?freeze=true", made.getvalue())
+    dry = api.post(f"{new}/judge-runs/", {"judge": "lexical-baseline", "dry_run": True})
     assert (dry.status_code, dry.json()["targets"]) == (200, 3)
     assert not JudgeRun.objects.exists()
     start = {"judge": "lexical-baseline", "system_runs": [1], "dimensions": ["grounding"]}
-    first = api.post(f"{V}/judge-runs/", start, key="job 1")
+    first = api.post(f"{new}/judge-runs/", start, key="job 1")
     assert first.status_code == 201
-    assert first["Location"] == "/api/v1/evalsets/roles/versions/1/judge-runs/1/"
+    assert first["Location"] == "/api/v1/evalsets/unlabelled/versions/1/judge-runs/1/"
     assert first.json()["counts"] == {"valid": 0, "failed": 0, "pending": 3}
-    assert api.post(f"{V}/judge-runs/", start, key="job 1").content == first.content
+    assert api.post(f"{new}/judge-runs/", start, key="job 1").content == first.content
     assert JudgeRun.objects.count() == 1
-    assert "under way" in problem(api.post(f"{V}/judge-runs/", start), 409)["detail"]
-    assert api.post(f"{V}/judge-runs/1/stop/").json()["state"] == "stopped"
-    assert api.post(f"{V}/judge-runs/1/resume/", {"budget_calls": 9}).json()["state"] == "running"
-    problem(api.post(f"{V}/judge-runs/1/resume/", {"budget_calls": 0}), 400)
-    assert api.get(f"{V}/judge-runs/", state="running").json()["results"][0]["run"] == 1
-    assert api.get(f"{V}/judge-runs/", judge="nobody").json()["results"] == []
+    assert "under way" in problem(api.post(f"{new}/judge-runs/", start), 409)["detail"]
+    assert api.post(f"{new}/judge-runs/1/stop/").json()["state"] == "stopped"
+    assert api.post(f"{new}/judge-runs/1/resume/", {"budget_calls": 9}).json()["state"] == "running"
+    problem(api.post(f"{new}/judge-runs/1/resume/", {"budget_calls": 0}), 400)
+    assert api.get(f"{new}/judge-runs/", state="running").json()["results"][0]["run"] == 1
+    assert api.get(f"{new}/judge-runs/", judge="nobody").json()["results"] == []
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Does a trusted judge still read the same? Sentinel runs, fresh labels, and that each is told once."""
 
+from copy import deepcopy
 from datetime import timedelta
 
 import pytest
@@ -24,10 +25,15 @@ from tests.calibration.test_report import report_of, trusted_judge
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(scope="module")
+def kept_judge(kept):
+    return kept(trusted_judge)
+
+
 @pytest.fixture
-def trusted(lead):
+def trusted(lead, kept_judge):
     """A set whose judge has passed the gate, with its lead."""
-    labelled, run = trusted_judge()
+    labelled, run = deepcopy(kept_judge)
     defined = next(entry["labels"] for entry in rubric_text.DIMENSIONS if entry["name"] == "grounding")
     labelled.round.rubric_version.dimensions.filter(name="grounding").update(labels=defined)
     labelled.freeze()
@@ -277,9 +283,9 @@ def fresh(labelled, run, right, of):
 
 
 @pytest.fixture
-def thawed(lead):
+def thawed(lead, kept_judge):
     """The same before it is frozen, so that there may be more responses."""
-    labelled, run = trusted_judge()
+    labelled, run = deepcopy(kept_judge)
     return labelled, run, report_of(labelled, run)
 
 
