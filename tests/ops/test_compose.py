@@ -175,7 +175,7 @@ def test_every_command_runs_and_is_healthy(deployment, redis_url):
 
         worker = deployment.start("worker")
         worker.wait_until(lambda: client.llen("touchstone") == 0, 120)  # asking it costs a start each time
-        worker.wait_until(lambda: deployment.is_healthy("worker"), 60)
+        worker.wait_until(lambda: deployment.is_healthy("worker"), 120)
 
 
 @pytest.mark.redis
