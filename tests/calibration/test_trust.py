@@ -196,6 +196,52 @@ def test_the_design_decides_the_correction():
     assert "Nobody has recorded" in nobody_knows["why"][0]
 
 
+SAID = ("supported", "contradicted", "unsupported", "unverifiable")
+# EX-MC1: rows gold, columns judge; and what the judge says of the claims without gold.
+CONFUSION = ((104, 2, 12, 2), (2, 18, 4, 0), (8, 3, 25, 2), (1, 0, 4, 13))
+WITHOUT_GOLD = (640, 60, 230, 70)
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_hallucination_rate_is_corrected_by_the_whole_confusion(calls):
+    """EX-MC1: H .311828 raw, .274003 corrected; a judge that says the same in each call has the same rate."""
+    labelled, verdicts = labelled_set(), []
+    for gold, row in zip(SAID, CONFUSION, strict=True):
+        for said, count in zip(SAID, row, strict=True):
+            for _number in range(count):
+                response = labelled.response(f"g{len(verdicts)}")
+                verdicts.append((response, labelled.claim(response, gold, gold), (said,) * calls))
+    for said, count in zip(SAID, WITHOUT_GOLD, strict=True):
+        for _number in range(count):
+            response = labelled.response(f"u{len(verdicts)}", assigned=False)
+            verdicts.append((response, labelled.claim(response), (said,) * calls))
+    run = judged(labelled, verdicts, repeats=calls)
+    table = table_of(version=labelled.version, round=labelled.round, dimension="grounding", judge_run=run)
+    runs = [labelled.runs[0].pk]
+
+    found = corrected_share(table, runs=runs, sampling="separate")["hallucination"]
+    assert found["value"] == pytest.approx(0.274003, abs=5e-7)
+    assert (found["low"], found["high"]) == (
+        pytest.approx(0.1688, abs=0.02),
+        pytest.approx(0.3872, abs=0.02),
+    )
+    assert corrected_share(table, runs=runs, sampling="separate")["hallucination"] == found
+
+    nobody_knows = corrected_share(table, runs=runs, sampling=None)["hallucination"]
+    assert (nobody_knows["value"], nobody_knows["undefined"]) == (None, "method_not_valid_for_design")
+
+
+def test_a_label_without_gold_leaves_the_hallucination_rate_uncorrected():
+    labelled, run = a_pool()
+    table = table_of(version=labelled.version, round=labelled.round, dimension="grounding", judge_run=run)
+    found = corrected_share(table, runs=[labelled.runs[0].pk], sampling="separate")
+    assert found["corrected"]["value"] is not None
+    assert (found["hallucination"]["value"], found["hallucination"]["undefined"]) == (
+        None,
+        "singular_confusion",
+    )
+
+
 def test_gold_that_is_not_complete_corrects_nothing():
     labelled, run = a_pool()
     labelled.round.gold.filter(label="unsupported").first().delete()
