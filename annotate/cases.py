@@ -175,6 +175,11 @@ class Case:
         is_whole = self.claim is not None and not self.claim.parent_id
         return is_whole and self.dimension.name == "grounding" and not self.is_split
 
+    @property
+    def is_withdrawn(self) -> bool:
+        """A part of a split that was taken back."""
+        return self.claim is not None and hasattr(self.claim, "withdrawal")
+
     @cached_property
     def parts(self) -> list[Claim]:
         return list(parts_that_count().filter(parent=self.claim)) if self.claim else []

@@ -172,6 +172,7 @@ def test_a_part_of_a_split_that_was_taken_back_is_not_decided(apart, as_, lead):
         decide_part(apart, lead, part, "supported")
     page = soup(as_(lead).get(url(apart, "adjudicate", "grounding", part.pk)))
     assert "The split that made this part was taken back" in page.get_text()
+    assert "when all are in" not in page.get_text()
     assert page.select("#decision") == []
 
 
