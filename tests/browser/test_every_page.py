@@ -90,4 +90,4 @@ def test_a_table_wider_than_the_screen_is_scrolled_by_keyboard(world, open_as):
     page.keyboard.press("ArrowRight")
     page.wait_for_function("place => place.scrollLeft > 0", arg=wide.element_handle())
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.wait_for_function("document.querySelector('.scroll[data-scrolls]') === null")
+    page.wait_for_function("() => document.querySelector('.scroll[data-scrolls]') === null")

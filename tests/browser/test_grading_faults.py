@@ -11,7 +11,7 @@ import signal
 
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
-from playwright.sync_api import Error, expect
+from playwright.sync_api import Error, TimeoutError, expect
 
 from annotate.models import Annotation, AnnotationEvent, Assignment
 from tests import processes, servers
@@ -113,7 +113,9 @@ class Tab:
         self.page, self.confirmed = page, confirmed
 
     def look(self):
-        self.page.wait_for_function("document.querySelector('#screen')?.getAttribute('aria-busy') !== 'true'")
+        self.page.wait_for_function(
+            "() => document.querySelector('#screen')?.getAttribute('aria-busy') !== 'true'"
+        )
         return self.page.evaluate(STATE)
 
     def right_key(self, state) -> str:
@@ -125,18 +127,34 @@ class Tab:
     def press(self, state, key=None):
         self.page.keyboard.press(key or self.right_key(state))
 
+    def takes(self, state, key=None) -> bool:
+        """Not for a second after this tab has sent a label of the other: the grader looks again then."""
+        self.press(state, key)
+        if "has just been saved" not in self.page.locator("#hint").text_content():
+            return True
+        self.pause_after_a_late_save()
+        return False
+
     def wait_until_saved(self, state):
         """Until the screen itself says so; only then is the label confirmed."""
+        try:
+            self._wait_for_another_key(state["key"])
+        except TimeoutError as late:
+            tabs = [page.evaluate(STATE) for page in self.page.context.pages]
+            kept = self.page.evaluate("JSON.stringify(localStorage)")
+            raise AssertionError(f"not saved: {state}; tabs {tabs}; in the browser {kept}") from late
+        number = int(re.search(r"\d+", state["text"]).group())
+        labels = GROUNDING if state["dimension"] == "grounding" else ABSTENTION
+        self.confirmed[state["dimension"], number] = labels[int(self.right_key(state)) - 1]
+
+    def _wait_for_another_key(self, key):
         self.page.wait_for_function(
             "key => { const form = document.querySelector('#label-form');"
             " const now = form?.elements.key.value; return document.querySelector('#kept').textContent"
             ".includes('Saved') && (!form || (now !== '' && now !== key)); }",
-            arg=state["key"],
+            arg=key,
             timeout=60 * SECONDS,
         )
-        number = int(re.search(r"\d+", state["text"]).group())
-        labels = GROUNDING if state["dimension"] == "grounding" else ABSTENTION
-        self.confirmed[state["dimension"], number] = labels[int(self.right_key(state)) - 1]
 
     def expect_not_taken(self):
         expect(self.page.locator("#trouble")).to_contain_text("Not saved", timeout=30 * SECONDS)
@@ -241,7 +259,8 @@ def grade_through_faults(site, new_context, round, responses: int):
             fault(tab, state, *arguments)
         else:
             if given % 17 == 5:  # a slip, and back
-                tab.press(state, "1")
+                if not tab.takes(state, "1"):
+                    continue
                 tab.wait_until_saved(state)
                 now = tab.look()
                 tab.press(now, "u")
@@ -250,7 +269,8 @@ def grade_through_faults(site, new_context, round, responses: int):
                 )
                 taken_back += 1
                 state = tab.look()
-            tab.press(state)
+            if not tab.takes(state):
+                continue
             tab.wait_until_saved(state)
         given += 1
         assert given < 3 * labels
