@@ -82,6 +82,12 @@ def test_every_page_of_a_lead_is_free_of_barriers(world, open_as, live_server):
     assert looked_at > 60
 
 
+def test_a_hidden_heading_of_a_wide_table_widens_no_page(world, open_as):
+    page = open_as(world.lead, f"/evalsets/{world.evalset.slug}/1/", viewport=PHONE)
+    assert page.locator("th .visually-hidden").count() == 1
+    assert no_overflow(page)
+
+
 def test_a_table_wider_than_the_screen_is_scrolled_by_keyboard(world, open_as):
     path = f"/evalsets/{world.evalset.slug}/1/rates/"
     page = open_as(world.lead, path, viewport=PHONE)
