@@ -25,9 +25,8 @@ OF_A_VIEW = 2  # pages of one view that are looked at: a first one, and one with
 def world(db):
     world = make_world()
     Rubric.objects.update(name=rubric_text.NAME)  # the one that pages look for
-    Judge.objects.filter(kind="openai").update(
-        prompt_version="1"
-    )  # as every judge has that is set up on a page
+    # As every judge has that is set up on a page
+    Judge.objects.filter(kind="openai").update(prompt_version="1")
     for run in JudgeRun.objects.all():
         JudgeRun.objects.filter(pk=run.pk).update(requested=run.requested | {"prompt_version": "1"})
     furnish(world)
