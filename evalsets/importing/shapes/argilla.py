@@ -9,6 +9,7 @@ from evalsets.importing.shapes.base import HUMAN, JUDGE, Flat, Said, Shape, each
 _RESPONSES, _USERS, _STATUS = ".responses", ".responses.users", ".responses.status"
 _SUGGESTION, _AGENT = ".suggestion", ".suggestion.agent"
 _TAKEN = ("submitted", "")
+_OTHERWISE = "responses that are neither submitted, drafts nor discarded were left out."
 _TOLD = {
     "discarded": "responses that were discarded were left out.",
     "draft": "responses that are drafts were left out.",
@@ -44,7 +45,7 @@ def _flatten(record: Mapping[str, object]) -> Flat:
 
 def _flat(columns: dict[str, object], given: list[tuple[str, Said]], suggestions: list[Said]) -> Flat:
     """Only a submitted response is a label; of one whose status is not told, that is told."""
-    told = [_TOLD[status] for status, _said in given if status in _TOLD]
+    told = [_TOLD.get(status, _OTHERWISE) for status, _said in given if status != "submitted"]
     return Flat(columns, [said for status, said in given if status in _TAKEN] + suggestions, told)
 
 

@@ -127,9 +127,9 @@ FLAT = {
     "id": "r1",
     "question": "Who?",
     "answer": "Two.",
-    "refused.responses": ["Yes", "No", "No"],
-    "refused.responses.users": ["ada", "ben", "cleo"],
-    "refused.responses.status": ["submitted", "draft", "discarded"],
+    "refused.responses": ["Yes", "No", "No", "No"],
+    "refused.responses.users": ["ada", "ben", "cleo", "dora"],
+    "refused.responses.status": ["submitted", "draft", "discarded", "pending"],
 }
 REFUSED = {"refused": LabelRule("abstention", {"Yes": "REFUSED", "No": "ANSWERED"})}
 
@@ -146,6 +146,7 @@ def test_argilla_takes_only_submitted_responses_and_counts_the_others(written, n
     assert record.response.human_labels == {"ada": "REFUSED"}
     assert "1 responses that are drafts were left out." in notices
     assert "1 responses that were discarded were left out." in notices
+    assert "1 responses that are neither submitted, drafts nor discarded were left out." in notices
 
 
 def test_argilla_tells_where_the_status_of_a_response_is_not_known():
