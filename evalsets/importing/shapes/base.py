@@ -3,6 +3,8 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from evalsets.importing.cellvalues import object_in
+
 HUMAN, JUDGE = "human", "judge"
 
 
@@ -92,6 +94,11 @@ def spread(value: object, prefix: str = "") -> dict[str, object]:
     for key, part in value.items():
         parts |= spread(part, f"{prefix}.{key}" if prefix else str(key))
     return parts
+
+
+def with_objects(record: Mapping[str, object], columns: Collection[str]) -> dict[str, object]:
+    """The record with the objects that these columns hold as text: as JSON, or as Python prints them."""
+    return {column: object_in(value) if column in columns else value for column, value in record.items()}
 
 
 def without(record: Mapping[str, object], names: Collection[str]) -> dict[str, object]:

@@ -2,8 +2,17 @@
 
 from collections.abc import Mapping
 
-from evalsets.importing.cellvalues import object_in
-from evalsets.importing.shapes.base import HUMAN, JUDGE, Flat, Said, Shape, spread, text_of, without
+from evalsets.importing.shapes.base import (
+    HUMAN,
+    JUDGE,
+    Flat,
+    Said,
+    Shape,
+    spread,
+    text_of,
+    with_objects,
+    without,
+)
 
 _SCORE = {"name", "dataType", "source"}
 # What a table holds as JSON.
@@ -29,11 +38,7 @@ def _flatten(record: Mapping[str, object]) -> Flat:
         record = _pointing(record)
         left = {"name", "value", "stringValue", "source", "dataType", "authorUserName", "authorUserId"}
         return Flat(without(record, left), [Said(text_of(record.get("name")), value, kind, name)])
-    return Flat(
-        spread(
-            {column: object_in(value) if column in _OBJECTS else value for column, value in record.items()}
-        )
-    )
+    return Flat(spread(with_objects(record, _OBJECTS)))
 
 
 def _pointing(score: Mapping[str, object]) -> Mapping[str, object]:

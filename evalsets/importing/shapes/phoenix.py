@@ -3,8 +3,17 @@
 import re
 from collections.abc import Mapping
 
-from evalsets.importing.cellvalues import object_in
-from evalsets.importing.shapes.base import HUMAN, JUDGE, Flat, Said, Shape, spread, text_of, without
+from evalsets.importing.shapes.base import (
+    HUMAN,
+    JUDGE,
+    Flat,
+    Said,
+    Shape,
+    spread,
+    text_of,
+    with_objects,
+    without,
+)
 
 _OF_ANNOTATION = (
     "annotation_name",
@@ -32,9 +41,7 @@ def _recognise(record: Mapping[str, object]) -> bool:
 
 
 def _flatten(record: Mapping[str, object]) -> Flat:
-    columns = spread(
-        {column: object_in(value) if column in _OBJECTS else value for column, value in record.items()}
-    )
+    columns = spread(with_objects(record, _OBJECTS))
     if "annotator_kind" not in columns:
         return Flat(_with_documents(columns), [], _told_of(columns))
     label = next(
