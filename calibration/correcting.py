@@ -64,7 +64,7 @@ def _hallucination(found: stats.CorrectedShare, with_gold: Table, rest: Table) -
         _words(rest.judge.runs, labels),
         labels=labels,
         clusters=np.repeat(with_gold.targets.item, calls).tolist(),
-        clusters_without_gold=np.repeat(rest.targets.item, rest.judge.runs.shape[1]).tolist(),
+        clusters_without_gold=np.repeat(rest.targets.item, calls).tolist(),
         rng=np.random.default_rng(SEED),
     )
     number = inverted.hallucination

@@ -229,6 +229,7 @@ def test_a_hallucination_rate_is_corrected_by_the_whole_confusion(calls):
 
     nobody_knows = corrected_share(table, runs=runs, sampling=None)["hallucination"]
     assert (nobody_knows["value"], nobody_knows["undefined"]) == (None, "method_not_valid_for_design")
+    assert (nobody_knows["label"], nobody_knows["definition"]) == (found["label"], found["definition"])
 
 
 def test_a_label_without_gold_leaves_the_hallucination_rate_uncorrected():
