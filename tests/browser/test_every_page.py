@@ -25,12 +25,12 @@ OF_A_VIEW = 2  # pages of one view that are looked at: a first one, and one with
 def world(db):
     world = make_world()
     Rubric.objects.update(name=rubric_text.NAME)  # the one that pages look for
+    furnish(world)
+    leave_to_decide(world)
     # As every judge has that is set up on a page
     Judge.objects.filter(kind="openai").update(prompt_version="1")
     for run in JudgeRun.objects.all():
         JudgeRun.objects.filter(pk=run.pk).update(requested=run.requested | {"prompt_version": "1"})
-    furnish(world)
-    leave_to_decide(world)
     return world
 
 
