@@ -79,6 +79,8 @@ FLAGS = {
     "one_grader_constant": _("one side used a single label, so there is no interval"),
     "no_variation": _("leaving out any one item changes nothing, so there is no interval"),
     "mostly_unverifiable": _("more than 20 % of the claims are unverifiable: this covers the checkable part"),
+    "on_simplex": _("the solution had a share below zero: the nearest possible one is shown"),
+    "strata_overlap": _("items occur in several strata, which are treated as independent"),
     "equal_error_assumed": _("assumes that the judge errs equally on both systems"),
     "not_resolvable": _("smaller than what this set and judge can show reliably"),
     "nothing_resolvable": _("so few items show no difference reliably, however large"),

@@ -1,10 +1,15 @@
 """How one figure reads on a page."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from django.template import Context, Template
+from django.template.loader import render_to_string
 
-from calibration.stats import clustered_rate
-from calibration.stats.results import beside, written_bar
+from calibration import words
+from calibration.stats import GROUNDING_LABELS, clustered_rate, invert_confusion
+from calibration.stats.results import FLAGS, UNDEFINED_REASONS, beside, written_bar
 from calibration.templatetags import figures
 
 TEMPLATE = "{% load figures %}{% number figure %}"
@@ -12,6 +17,29 @@ TEMPLATE = "{% load figures %}{% number figure %}"
 
 def shown(figure):
     return " ".join(Template(TEMPLATE).render(Context({"figure": figure.as_dict()})).split())
+
+
+def test_every_warning_and_reason_has_words_on_the_pages():
+    assert words.FLAGS.keys() == FLAGS.keys()
+    assert words.UNDEFINED.keys() == UNDEFINED_REASONS.keys()
+
+
+def test_a_corrected_rate_stands_with_what_it_rests_on():
+    """EX-MC2, where the unconstrained solution has a negative share."""
+    gold, judge = [], []
+    for i, row in enumerate(((104, 2, 12, 2), (2, 18, 4, 0), (8, 3, 25, 2), (1, 0, 4, 13))):
+        for j, count in enumerate(row):
+            gold += [GROUNDING_LABELS[i]] * count
+            judge += [GROUNDING_LABELS[j]] * count
+    rest = [label for label, n in zip(GROUNDING_LABELS, (700, 10, 250, 40), strict=True) for _ in range(n)]
+    inverted = invert_confusion(gold, judge, rest, rng=np.random.default_rng(9)).hallucination
+    share = clustered_rate([1] * 3 + [0] * 17, [1] * 20, label="Bad share", unit="claim")
+    clipped = replace(share, flags=("clipped",))
+    corrected = {"corrected": clipped.as_dict(), "raw": share.as_dict(), "n_without_gold": 1000}
+    corrected |= {"hallucination": inverted.as_dict(), "method": "rogan_gladen", "why": []}
+    text = " ".join(render_to_string("calibration/_corrected.html", {"corrected": corrected}).split())
+    for part in (words.FLAGS["clipped"], words.FLAGS["on_simplex"], "n = 1000"):
+        assert str(part) in text
 
 
 def test_share_is_shown_with_its_interval():
