@@ -461,6 +461,17 @@ def test_every_state_is_accessible(everything, open_as, grader_a, viewport):
     check_accessible(page, WCAG)
 
 
+@pytest.mark.parametrize("viewport", [DESK, PHONE])
+def test_screen_that_waits_for_the_server_is_accessible(everything, open_as, grader_a, viewport):
+    page = open_as(grader_a, grade_path(everything), viewport=viewport)
+    for key in "211111":
+        press_and_wait(page, key)
+    block(page, lambda route: None)
+    page.keyboard.press("9")
+    expect(page.locator("#screen")).to_have_attribute("aria-busy", "true")
+    check_accessible(page, WCAG)
+
+
 def test_done_is_accessible_and_has_the_focus(quick, open_as, grader_a):
     for position in range(1, 8):
         say(quick, grader_a, position, "ANSWERED")

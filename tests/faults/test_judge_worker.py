@@ -124,6 +124,7 @@ def ring(data_dir, run, bells):
         broker="filesystem://",
         broker_transport_options={**folders, "control_folder": str(queue / "control")},
         task_default_queue="touchstone",
+        set_as_current=False,  # a closed app that stays the current one knows no task registered later
     ) as producer:
         for _bell in range(bells):
             producer.send_task("calibration.tasks.judge_verdicts", args=[run.pk])
