@@ -198,7 +198,8 @@ class Records:
 
     def _own(self, about: "_About", key: tuple[str, Any], fact: "_Fact", said: "_Said") -> goldfile.Row:
         """What one record has for itself."""
-        gold, claim, passage = said.gold.get(key), about.claim, about.passage
+        gold = None if fact.reason else said.gold.get(key)
+        claim, passage = about.claim, about.passage
         own = {
             "split": {"of": about.parent.claim_id} if about.parent else None,
             "flag": said.flags.get(key, []),

@@ -228,16 +228,19 @@ def _passage_rows(runs: list[int], contents: Contents) -> _Rows:
 
 
 def _citation_rows(runs: list[int], contents: Contents) -> _Rows:
+    """What the claims cite as they came; of those that were split also what their parts do."""
     served = _served(runs)
-    cited = _claims(runs).filter(parent__isnull=True).values_list("pk", "response_id", "source_ids")
+    cited = _claims(runs).filter(withdrawal__isnull=True)
+    of_claim = cited.values_list("pk", "response_id", "parent_id", "source_ids", "parent__source_ids")
     rows = [
-        (claim, served[response][passage], response)
-        for claim, response, source_ids in cited
-        for passage in dict.fromkeys(source_ids)
+        (claim, served[response][passage], response, parent or 0)
+        for claim, response, parent, own, of_whole in of_claim
+        for passage in dict.fromkeys(own or of_whole or ())
         if passage in served.get(response, ())
     ]
-    target, passage, response = _columns(rows, 3)
-    return _whole(target, row_of(contents.response, response), passage)
+    target, passage, response, parent = _columns(rows, 4)
+    at = row_of(contents.response, response)
+    return _Rows(target, at, _none(target), parent == 0, ~np.isin(target, parent), passage)
 
 
 def _columns(rows: list[tuple], width: int) -> Ints:

@@ -52,13 +52,13 @@ def human_figures(*, version: EvalSetVersion, round: Round | None, source: str, 
 def said_by_people(
     *, version: EvalSetVersion, round: Round | None, source: str, dimensions: Iterable[str]
 ) -> dict[str, tuple[Targets, Column]]:
-    """What gold or one grader says: of grounding on the parts of a split, of all else as it was asked."""
-    said = {}
-    for dimension in dimensions:
-        targets, column = column_said(version=version, round=round, dimension=dimension, source=source)
-        asked = targets.leaf if dimension == "grounding" else targets.original
-        said[dimension] = (targets.select(asked), column.select(asked))
-    return said
+    """What gold or one grader says: of a split claim, of its parts."""
+    return {
+        dimension: of_leaves(
+            *column_said(version=version, round=round, dimension=dimension, source=source)
+        )
+        for dimension in dimensions
+    }
 
 
 def _rates_of(

@@ -143,12 +143,20 @@ def _passage_rows(runs: list[int], responses: ResponseFacts) -> list[tuple]:
 
 def _citation_rows(runs: list[int], responses: ResponseFacts) -> list[tuple]:
     served = _served(runs)
-    cited = _claims(runs).filter(parent__isnull=True).values_list("pk", "response_id", "source_ids")
+    fields = ("pk", "response_id", "parent_id", "source_ids", "parent__source_ids")
+    cited = [
+        (claim, response, parent, own or of_whole or [])
+        for claim, response, parent, own, of_whole in _claims(runs).values_list(*fields)
+    ]
+    parents = {parent for _, _, parent, _ in cited}
     return [
-        (claim, served[response][passage], response, item, run, False, True, True, False)
-        for claim, response, source_ids in cited
+        (
+            *(claim, served[response][passage], response, item, run, False),
+            *(parent is None, claim not in parents, False),
+        )
+        for claim, response, parent, passages in cited
         for item, run, _empty in (responses[response],)
-        for passage in dict.fromkeys(source_ids)
+        for passage in dict.fromkeys(passages)
         if passage in served.get(response, ())
     ]
 

@@ -567,3 +567,17 @@ def test_the_command_takes_the_choice(tmp_path):
     with pytest.raises(CommandError, match="does not ask about 'nothing'"):
         call_command("export_gold", "set@1", "--out", str(tmp_path), "--dimension", "nothing")
     assert labelled.version.number == 1
+
+
+def test_a_claim_that_another_round_split_is_no_gold_of_this_one(tmp_path):
+    labelled = labelled_set()
+    response = labelled.response("r1")
+    whole = labelled.claim(response, "supported", "supported")
+    labelled.claim(response, "supported", "supported")
+    for _part in range(2):
+        labelled.claim(response, parent=whole)
+    labelled.freeze()
+    manifest = gold_export.export_gold(version=labelled.version, round=labelled.round, out=tmp_path)
+    assert manifest["counts"]["grounding"]["gold"] == 1
+    assert [row["claim_id"] for row in lines(tmp_path, "gold.jsonl")] == ["c2"]
+    assert recompute(tmp_path)["matches"]

@@ -162,3 +162,22 @@ def test_the_native_file_leaves_verdicts_of_optional_dimensions_out_and_says_so(
     told = export_version(version=round.version, out=io.BytesIO(), with_labels=True)
     assert told["counts"]["verdicts"] == 1
     assert "1 verdicts of optional dimensions were left out" in told["notices"]
+
+
+def test_a_split_claim_keeps_gold_in_no_dimension(round, lead, tmp_path):
+    claim = response_of(round, 6).claims.get()
+    parts = [("It leaves at noon.", "supported"), ("It takes dogs.", "contradicted")]
+    services.split_claim(round=round, claim=claim, parts=parts, person=lead)
+    manifest = gold_export.export_gold(version=round.version, round=round, out=tmp_path)
+    gold = [row for row in goldfile.records(tmp_path / "gold.jsonl") if row["claim_id"]]
+    assert {(row["dimension"], row["claim_id"]) for row in gold} == {
+        ("grounding", "c1.1"),
+        ("grounding", "c1.2"),
+    }
+    whole = [row for row in goldfile.records(tmp_path / "unresolved.jsonl") if row["claim_id"] == "c1"]
+    assert {row["reason"] for row in whole if row["response_id"] == "response-6"} == {"split"}
+    assert "citation_support" in {row["dimension"] for row in whole}
+    assert recompute(tmp_path)["matches"]
+    overview = gold_export.gold_overview(version=round.version, round=round)
+    shown = {entry["name"]: entry["gold"] for entry in overview["dimensions"]}
+    assert shown == {name: manifest["counts"][name]["gold"] for name in shown}

@@ -273,3 +273,27 @@ def test_the_page_shows_the_figures_with_their_definition_and_the_command(client
     assert "Relevance of the served passages" in page
     assert f'href="{reverse("calibration:method")}#label-shares"' in page
     assert "rates roles@1 --source gold --unit claim --round 1 --json" in page
+
+
+def test_parts_of_a_split_claim_count_in_its_place_in_every_dimension():
+    labelled = asks(labelled_set(), "decision_relevance", "citation_recall", "citation_support")
+    response = labelled.response("r")
+    passages = served(response, "p1", "p2")
+    whole = labelled.claim(response, "unsupported", "unsupported", source_ids=["p1", "p2"])
+    parts = [
+        labelled.claim(response, gold="unsupported", parent=whole, source_ids=["p1", "p2"]) for _ in range(2)
+    ]
+    for claim in (whole, *parts):
+        relevant = "not decision-relevant" if claim == whole else "decision-relevant"
+        says(labelled, response, "decision_relevance", relevant, claim=claim)
+        says(labelled, response, "citation_recall", "fully supported", claim=claim)
+        for passage in passages:
+            support = "no support" if claim == whole else "full support"
+            says(labelled, response, "citation_support", support, claim=claim, passage=passage)
+    _figures, optional = shown(labelled)
+    assert shares(optional["decision_relevance"])["decision-relevant"] == (2, 2)
+    assert shares(optional["citation_support"])["full support"] == (4, 4)
+    (rate,) = optional["decision_hallucination"]["numbers"]
+    assert (rate["numerator"], rate["denominator"], rate["excluded"]) == (2, 2, {})
+    recall, precision = optional["citation_scores"]["numbers"]
+    assert (recall["value"], precision["value"], recall["excluded"]) == (1, 1, {})
