@@ -26,8 +26,11 @@ from calibration.models import Alert, CalibrationReport, DriftFinding, JudgeRun,
 from calibration.pairing import judge_column, table_of
 from calibration.reports import Standing, age_change, standing_of
 from calibration.sentinels import latest_report_of
+from calibration.stats.arrays import encode_clusters
 from calibration.stats.drift import DRIFT_ALPHA
-from calibration.table import Column, Table
+from calibration.stats.intervals import share_of_runs
+from calibration.stats.repeated import UnitMeans
+from calibration.table import Column, Mask, Table, reason_counts
 from calibration.thresholds import policy_in_force
 from evalsets.labels import LABELS
 
@@ -131,26 +134,37 @@ def charts_of(
         table.judge,
         *(judge_column(targets=table.targets, judge_run=run) for run in runs_of(plan, up_to)),
     ]
-    gold, unit = table.blind_gold(), table.targets.unit
+    gold = table.blind_gold()
     wanted = {findings.FLAGGED: FLAGS[report.dimension]}
     if report.dimension == "grounding":
         wanted[findings.UNVERIFIABLE] = ("unverifiable",)
     charts = {
         name: stats.run_chart(
-            [_with_labels(column, table, hits) for column in columns],
-            [int(column.has.sum()) for column in columns],
-            label=str(findings.share_words(name, report.dimension)),
-            unit=unit,
+            [_share(table, column, _with_labels(column, table, hits), str(words)) for column in columns]
         )
         for name, hits in wanted.items()
+        for words in (findings.share_words(name, report.dimension),)
     }
+    first_calls = [column.run(0).select(gold.has) for column in columns]
+    settled = table.select(gold.has)
+    same = gold.codes[gold.has][:, None]
     charts["agreement"] = stats.run_chart(
-        [int((column.has & (column.codes == gold.codes)).sum()) for column in columns],
-        [int((column.has & gold.has).sum()) for column in columns],
-        label=_("agreement with gold"),
-        unit=unit,
+        [_share(settled, column, column.runs == same, _("agreement with gold")) for column in first_calls]
     )
     return charts
+
+
+def _share(table: Table, column: Column, hits: Mask, label: str) -> stats.Number:
+    """Of targets x runs: the share of the targets with a label, each by the mean over its runs."""
+    labelled = column.runs >= 0
+    return share_of_runs(
+        UnitMeans.over(hits, labelled, labelled),
+        *encode_clusters(table.targets.item, len(table)),
+        label=label,
+        unit=table.targets.unit,
+        excluded=reason_counts(column.why[column.never_said()]),
+        definition="run-chart",
+    )
 
 
 @dataclass(frozen=True)
@@ -180,9 +194,9 @@ def runs_of(plan: SentinelPlan, up_to: JudgeRun | None = None) -> list[JudgeRun]
     return list(runs.filter(pk__lte=up_to.pk) if up_to else runs)
 
 
-def _with_labels(column: Column, table: Table, labels: Sequence[str]) -> int:
+def _with_labels(column: Column, table: Table, labels: Sequence[str]) -> Mask:
     codes = [code for code, label in enumerate(table.targets.labels) if label in labels]
-    return int(np.isin(column.codes, codes).sum())
+    return np.isin(column.runs, codes)
 
 
 # Other targets, labelled by people since

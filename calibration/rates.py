@@ -54,9 +54,7 @@ def said_by_people(
 ) -> dict[str, tuple[Targets, Column]]:
     """What gold or one grader says: of a split claim, of its parts."""
     return {
-        dimension: of_leaves(
-            *column_said(version=version, round=round, dimension=dimension, source=source)
-        )
+        dimension: of_leaves(*column_said(version=version, round=round, dimension=dimension, source=source))
         for dimension in dimensions
     }
 

@@ -269,7 +269,7 @@ def grader_column(name: str, codes: Ints, targets: Targets, assigned: Mask | Non
 
 
 def gold_column(codes: Ints, targets: Targets, graders: Sequence[Column]) -> Column:
-    """Gold; without it, whether the graders differ or have not labelled. Of a split claim its parts have it."""
+    """Gold, which of a split claim its parts have; without it, whether the graders differ or are not done."""
     codes = np.where(targets.leaf, codes, MISSING)
     given = counts_per_label(graders, targets)
     differ = (given > 0).sum(axis=1) > 1

@@ -315,7 +315,7 @@ class ChartedShare:
     Attributes
     ----------
     share : Number
-        The share, with Wilson interval.
+        The share, with its interval.
     centre, lower, upper : float or None
         Pooled share of the runs before it and the 3-sigma limits; None for the first run, and where fewer
         than 5 hits or misses are to be expected.
@@ -346,9 +346,7 @@ class ChartedShare:
         return f"{self.share.explain()} That is {where} the limits {self.lower:.1%} to {self.upper:.1%}."
 
 
-def run_chart(
-    hits: Any, totals: Any, *, level: float = 0.95, label: str = "Share", unit: str = "claim"
-) -> tuple[ChartedShare, ...]:
+def run_chart(shares: Sequence[Number]) -> tuple[ChartedShare, ...]:
     r"""Control chart of a share over repeated runs: each run against limits from the runs before it.
 
     With :math:`\bar p` the pooled share of the earlier runs that were inside their own limits,
@@ -357,12 +355,9 @@ def run_chart(
 
     Parameters
     ----------
-    hits, totals : sequence of int, shape (runs,)
-        Hits and targets of each run, oldest first; the first is the one that was calibrated.
-    level : float
-        Confidence level of each run's interval.
-    label, unit : str
-        Name and unit of the share.
+    shares : sequence of Number, shape (runs,)
+        The share of each run with what it was counted from, oldest first; the first is the one that was
+        calibrated.
 
     Returns
     -------
@@ -373,19 +368,10 @@ def run_chart(
     ----------
     Montgomery, D. C. (2013). Introduction to Statistical Quality Control, chapter 7 (phase II).
     """
-    check_level(level)
-    k, n = _daily_counts(hits, totals)
-    points, hit_sum, size_sum = [], 0, 0
-    for hit, size in zip(k, n, strict=True):
+    points, hit_sum, size_sum = [], 0.0, 0.0
+    for share in shares:
+        hit, size = share.numerator or 0, share.denominator or 0
         centre, lower, upper = _limits(hit_sum, size_sum, size)
-        share = share_number(
-            np.array([1.0] * hit + [0.0] * (size - hit)),
-            np.ones(size),
-            level=level,
-            label=label,
-            unit=unit,
-            definition="run-chart",
-        )
         outside = lower is not None and upper is not None and not lower <= hit / size <= upper
         points.append(ChartedShare(share, centre, lower, upper, outside))
         if not outside:
@@ -393,7 +379,7 @@ def run_chart(
     return tuple(points)
 
 
-def _limits(hits: int, before: int, size: int) -> tuple[float | None, float | None, float | None]:
+def _limits(hits: float, before: float, size: float) -> tuple[float | None, float | None, float | None]:
     if not before or not size:
         return None, None, None
     centre = hits / before

@@ -77,8 +77,14 @@ def stands(labelled, run):
 # The chart
 
 
+def run_chart(hits, totals):
+    return stats.run_chart(
+        [stats.clustered_rate([hit], [total]) for hit, total in zip(hits, totals, strict=True)]
+    )
+
+
 def test_limits_come_from_the_runs_before():
-    first, second, third = stats.run_chart([40, 44, 80], [200, 200, 200])
+    first, second, third = run_chart([40, 44, 80], [200, 200, 200])
     assert (first.lower, first.outside) == (None, False)
     # Montgomery, p chart: .2 +- 3 sqrt(.2 * .8 / 200) = .2 +- .084853
     assert second.lower == pytest.approx(0.115147, abs=1e-6)
@@ -88,13 +94,13 @@ def test_limits_come_from_the_runs_before():
 
 
 def test_a_run_outside_the_limits_sets_none_and_rare_hits_have_none():
-    points = stats.run_chart([40, 100, 40], [200, 200, 200])
+    points = run_chart([40, 100, 40], [200, 200, 200])
     assert [point.outside for point in points] == [False, True, False]
     assert points[2].centre == pytest.approx(0.2)
-    rare = stats.run_chart([1, 12], [100, 100])
+    rare = run_chart([1, 12], [100, 100])
     assert (rare[1].lower, rare[1].outside) == (None, False)
-    assert stats.run_chart([], []) == ()
-    assert stats.run_chart([0], [0])[0].share.value is None
+    assert run_chart([], []) == ()
+    assert run_chart([0], [0])[0].share.value is None
 
 
 # What is asked again

@@ -12,10 +12,13 @@ from django.urls import reverse
 
 from calibration.comparing import Side, _errors, comparison
 from calibration.design import record_design
+from calibration.drift import charts_of
 from calibration.gold_export import export_gold
 from calibration.models import CalibrationReport, CalibrationSplit, Verdict
 from calibration.recompute import recompute
 from calibration.reports import build_report, judge_rates, standing
+from calibration.sentinels import plan_sentinels
+from calibration.spending import NO_BUDGET
 from calibration.stats.proportions import two_proportion_test
 from calibration.summaries import build_summary
 from evalsets.models import EvalSet, Item, Membership
@@ -313,3 +316,16 @@ def test_an_answer_that_failed_in_every_run_is_in_no_rate():
     assert figures["repeats"]["grounding"]["targets_of_fewer_runs"] == 1
     # Of the four calls one is there, and it says unsupported.
     assert figures["hallucination"]["worst_case"] == {"low": 0.25, "high": 1.0}
+
+
+def test_a_chart_of_drift_begins_with_the_mean_and_counts_items(repeated):
+    _labelled, run, report = repeated
+    plan = plan_sentinels(
+        judge_run=run, dimensions=["grounding"], targets=240, seed=1, every_days=7, budget=NO_BUDGET
+    )
+    charts = charts_of(report, plan)
+    (flagged,), (agreement,) = charts["flagged"], charts["agreement"]
+    # The first call says what gold says, 80 of 240 bad; the other two flag 12 more.
+    assert (flagged.share.numerator, flagged.share.denominator) == (pytest.approx(80 + 12 * 2 / 3), 240)
+    assert (agreement.share.numerator, agreement.share.denominator) == (240, 240)
+    assert flagged.share.clusters == agreement.share.clusters == 60
