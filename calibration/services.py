@@ -380,9 +380,10 @@ def _refuse_run(judge, version, runs, asked, able, repeats) -> None:
         raise Refused(_("There is no system run to judge."))
     if not 1 <= repeats <= 20:
         raise Refused(_("The number of repeats must be from 1 to 20."))
-    under_way = JudgeRun.objects.filter(
+    running = JudgeRun.objects.filter(
         judge=judge, version=version, state=JudgeRun.State.RUNNING, system_runs__in=runs
-    ).first()
+    )
+    under_way = next((run for run in running if set(run.dimensions) & set(asked)), None)
     if under_way:
         raise Refused(
             _("Run {number} of {judge} is still under way.").format(number=under_way.number, judge=judge)

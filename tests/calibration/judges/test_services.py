@@ -11,6 +11,7 @@ from calibration.judges import prompts
 from calibration.models import Judge, JudgeRun, PromptVersion, Verdict
 from calibration.queries import progress_of
 from calibration.services import Refused, run_inline, start_run
+from evalsets.labels import LABELS
 from evalsets.models import Claim, Response, SystemRun
 from tests.calibration.judges.conftest import claim_one, kinds_of, outcome, states_of
 
@@ -140,6 +141,14 @@ def test_a_second_start_while_one_is_under_way_is_refused(judge, version):
     start_run(judge=judge, version=version)
     with pytest.raises(Refused, match="Run 1 of fake is still under way"):
         start_run(judge=judge, version=version)
+
+
+def test_another_dimension_may_be_asked_about_meanwhile(judge, version):
+    """A watch asks about one after the other, and cannot wait in between."""
+    for dimension in LABELS:
+        assert start_run(judge=judge, version=version, dimensions=[dimension]).state == "running"
+    with pytest.raises(Refused, match="still under way"):
+        start_run(judge=judge, version=version, dimensions=["abstention"])
 
 
 def test_every_part_of_the_request_moves_the_fingerprint(judge, version, settings, monkeypatch):
