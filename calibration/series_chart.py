@@ -118,7 +118,8 @@ def series_csv(series: Iterable[Series]) -> str:
     """Each day of each series, with its count, its interval and why it does not count."""
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(["series", "day", "hits", "responses", "share", "low", "high", "left_out", "why"])
+    counted = ["hits", "responses", "share", "low", "high", "left_out", "without_claims"]
+    writer.writerow(["series", "day", *counted, "why"])
     for one in series:
         for day, share in zip(one.days, one.shares, strict=True):
             numbers = [share.value, share.low, share.high] if share else ["", "", ""]
@@ -130,6 +131,7 @@ def series_csv(series: Iterable[Series]) -> str:
                     day.total,
                     *numbers,
                     day.left_out,
+                    day.without_claims,
                     inert(day.why),
                 ]
             )

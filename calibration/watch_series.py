@@ -30,6 +30,7 @@ class Day(NamedTuple):
     hits: int
     total: int
     left_out: int  # responses of the day without a usable verdict
+    without_claims: int  # responses that a series of claims says nothing about
     why: str
 
 
@@ -82,12 +83,13 @@ class Series:
 
 
 def _share(day: Day, label: str) -> stats.Number:
+    excluded = {"no_valid_verdict": day.left_out, "no_statement": day.without_claims}
     return stats.clustered_rate(
         [1] * day.hits + [0] * (day.total - day.hits),
         [1] * day.total,
         label=label,
         unit="response",
-        excluded={"no_valid_verdict": day.left_out} if day.left_out else {},
+        excluded={reason: n for reason, n in excluded.items() if n},
         definition="control-chart",
     )
 
@@ -149,7 +151,7 @@ def _series_of(asked: Asked, batches: list[WatchBatch], minimum: float) -> Itera
     counted = list(_counted(asked, batches))
     for rate in rates:
         days = tuple(
-            Day(batch.date, counts[rate], counts["total"], counts["left_out"], why)
+            Day(batch.date, counts[rate], counts["total"], counts["left_out"], counts["without_claims"], why)
             for batch, counts, why in counted
         )
         name = name_of_series(rate, asked.judge.name)
@@ -262,8 +264,7 @@ def _of_responses(judgings: Sequence[WatchJudging]) -> dict[int | None, Counter[
         asked[run] += n
         if state == Verdict.State.VALID:
             labels[run][label] += n
-    batches = WatchBatch.objects.filter(pk__in=[judging.batch_id for judging in judgings])
-    responses = dict(batches.annotate(n=Count("material__responses")).values_list("pk", "n"))
+    responses = _responses_of(judgings)
     found = {}
     for judging in judgings:
         run = judging.judge_run_id
@@ -271,6 +272,12 @@ def _of_responses(judgings: Sequence[WatchJudging]) -> dict[int | None, Counter[
         hits = {rate: labels[run][label] for rate, label in ABSTENTION.items()}
         found[run] = Counter(hits | {"total": responses[judging.batch_id] - left_out, "left_out": left_out})
     return found
+
+
+def _responses_of(judgings: Sequence[WatchJudging]) -> dict[int, int]:
+    """Of each batch how many responses it has."""
+    batches = WatchBatch.objects.filter(pk__in=[judging.batch_id for judging in judgings])
+    return dict(batches.annotate(n=Count("material__responses")).values_list("pk", "n"))
 
 
 def _of_claims(judgings: Sequence[WatchJudging]) -> dict[int | None, Counter[str]]:
@@ -298,4 +305,8 @@ def _of_claims(judgings: Sequence[WatchJudging]) -> dict[int | None, Counter[str
         counts["total"] += 1
         counts["flagged"] += bool(row["flagged"])
         counts["unverifiable"] += bool(row["unverifiable"])
+    responses = _responses_of(judgings)
+    for judging in judgings:
+        counts = found[judging.judge_run_id]
+        counts["without_claims"] = responses[judging.batch_id] - counts["total"] - counts["left_out"]
     return found

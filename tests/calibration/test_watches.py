@@ -266,7 +266,7 @@ def series_with(days):
     from calibration.stats import step_test
     from calibration.watch_series import Day, Series, calendar
 
-    made = tuple(Day(DAY + timedelta(days=n), hits, total, 0, "") for n, (hits, total) in enumerate(days))
+    made = tuple(Day(DAY + timedelta(days=n), hits, total, 0, 0, "") for n, (hits, total) in enumerate(days))
     _first, hits, totals = calendar(made)
     return Series("x:refused", "refused", "x", "x", True, made, (), step_test(hits, totals))
 
@@ -284,7 +284,7 @@ def test_the_step_of_the_worked_example():
 def test_a_day_without_a_batch_keeps_its_place():
     from calibration.watch_series import Day
 
-    days = (Day(DAY, 3, 10, 0, ""), Day(DAY + timedelta(days=3), 5, 10, 0, ""))
+    days = (Day(DAY, 3, 10, 0, 0, ""), Day(DAY + timedelta(days=3), 5, 10, 0, 0, ""))
     assert calendar(days) == (DAY, [3, 0, 0, 5], [10, 0, 0, 10])
 
 
@@ -412,3 +412,12 @@ def test_the_command_imports_a_day(labelled, tmp_path):
     assert Watch.objects.get().name == "live"
     with pytest.raises(CommandError, match="is not a day"):
         call_command("import_watch", str(path), "--watch", "live", "--date", "March", stdout=io.StringIO())
+
+
+def test_a_response_without_claims_is_in_no_total_of_claims_and_counted(labelled, trusted):
+    watch = open_watch(version=labelled.version, name="production", judge=trusted)
+    a_day(watch, lines(2, 7, empty=1, claims=["The ferry leaves at noon."]))
+    flagged = by_rate(watch, judge="lexical-baseline")["flagged"]
+    assert (flagged.days[0].total, flagged.days[0].without_claims) == (7, 3)
+    assert flagged.shares[0].excluded == {"no_statement": 3}
+    assert by_rate(watch)["refused"].days[0].without_claims == 0
