@@ -8,12 +8,14 @@ from django.db.models import Count
 from django.utils.translation import gettext_lazy as _
 
 from annotate.models import GoldLabel
+from annotate.splits import leaves
 from calibration.models import CalibrationReport
 from calibration.pairing import chosen_round
 from calibration.plans import USUAL_SHARES, Question
 from calibration.thresholds import policy_in_force
 from evalsets.forms import PlainForm
 from evalsets.labels import GROUNDING
+from evalsets.models import Claim
 
 
 def instruments_of(version) -> dict[str, tuple[float, float]]:
@@ -30,7 +32,9 @@ def instruments_of(version) -> dict[str, tuple[float, float]]:
 
 def margins_of(version) -> tuple[tuple[float, ...], int]:
     """Shares of the labels of claims in gold, and of how many; the usual ones until gold has two labels."""
-    gold = GoldLabel.objects.filter(round=chosen_round(version=version), dimension="grounding")
+    gold = GoldLabel.objects.filter(
+        round=chosen_round(version=version), dimension="grounding", claim__in=leaves(Claim.objects.all())
+    )
     counts = dict(gold.order_by().values_list("label").annotate(n=Count("pk")))
     total = sum(counts.values())
     if len(counts) < 2:

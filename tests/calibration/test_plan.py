@@ -89,6 +89,9 @@ def test_the_gate_is_simulated_from_the_sets_own_labels(client, lead, evalset):
     assert "60.0\u202f%, 12.0\u202f%, 19.0\u202f%, 9.0\u202f%, those of a worked set" in usual
     for number, label in enumerate(["supported"] * 7 + ["unsupported"] * 3):
         labelled.claim(labelled.response(f"r{number}"), label, label)
+    whole = labelled.claim(labelled.response("split"), "contradicted", "contradicted")
+    for _part in range(2):  # of another round, which decided about them
+        labelled.claim(whole.response, parent=whole)
     own = client.get(url("plan"))
     assert own.context["question"].margins == (0.7, 0, 0.3, 0)
     assert "70.0\u202f%, 0.0\u202f%, 30.0\u202f%, 0.0\u202f%, those of 10 gold labels" in text_of(own)
