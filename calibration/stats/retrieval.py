@@ -340,7 +340,7 @@ class RetrievalMeans:
 def retrieval_means(
     scores: Sequence[RetrievalScore] | RetrievalScores, *, clusters: Any = None, level: float = 0.95
 ) -> RetrievalMeans:
-    """Means of retrieval scores with t intervals by item.
+    """Means of retrieval scores over items, each by the mean over its responses, with t intervals.
 
     Parameters
     ----------
@@ -372,15 +372,16 @@ def retrieval_means(
         values = _column(scores, name)
         scored = ~np.isnan(values)
         codes, number = encode_clusters(items[scored], int(scored.sum()))
+        total = np.bincount(codes, weights=values[scored], minlength=number)
         return clustered_mean(
-            values[scored],
-            codes,
+            total / np.bincount(codes, minlength=number),
+            np.arange(number),
             number,
             level=level,
             label=label,
             unit="item",
             definition=f"retrieval-means-{name}",
-            excluded={"no_expectation": int((~scored).sum())},
+            excluded={"no_expectation": len(np.unique(items)) - number},
             undefined="no_expectation",
         )
 

@@ -181,6 +181,16 @@ def test_means_leave_out_items_without_expectation():
     assert means.document_recall.undefined == "no_expectation"
 
 
+def test_an_item_counts_once_however_often_it_was_run():
+    hit, miss = (retrieval_score([served], expected_passages=["a"], k=1) for served in "ab")
+    nothing = retrieval_score(["b"], k=1)
+    recall = retrieval_means(
+        [hit, miss, miss, miss, nothing, nothing], clusters=["i", "j", "j", "j", "k", "k"]
+    ).recall
+    assert (recall.value, recall.n, recall.unit) == (0.5, 2, "item")
+    assert dict(recall.excluded) == {"no_expectation": 1}
+
+
 def test_scores_at_different_depths_are_not_averaged():
     with pytest.raises(ValueError, match="k"):
         retrieval_means([retrieval_score(["a"], k=1), retrieval_score(["a"], k=2)])
