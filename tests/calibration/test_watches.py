@@ -421,3 +421,13 @@ def test_a_response_without_claims_is_in_no_total_of_claims_and_counted(labelled
     assert (flagged.days[0].total, flagged.days[0].without_claims) == (7, 3)
     assert flagged.shares[0].excluded == {"no_statement": 3}
     assert by_rate(watch)["refused"].days[0].without_claims == 0
+
+
+def test_the_page_says_what_each_share_of_a_day_rests_on(client, lead, labelled, trusted):
+    watch = open_watch(version=labelled.version, name="production", judge=trusted)
+    a_day(watch, lines(2, 7, empty=1, claims=["The ferry leaves at noon."]))
+    client.force_login(lead)
+    page = BeautifulSoup(client.get(url("watch", "production")).content, "html.parser")
+    cells = [" ".join(cell.get_text(" ").split()) for cell in page.select("td.num")]
+    assert any("2 of 10" in cell for cell in cells), cells
+    assert any("of 7 · left out: 3, responses without a claim" in cell for cell in cells), cells
