@@ -15,7 +15,7 @@ from calibration.reports import build_report
 from calibration.summaries import build_summary
 from calibration.watches import add_mark, open_watch
 from evalsets.models import Membership, SystemRun
-from tests.calibration.labelled import LabelledSet, judged, labelled_set
+from tests.calibration.labelled import LabelledSet, judged, labelled_set, settled
 from tests.calibration.test_report import as_now
 
 V = "/evalsets/api/versions/1"
@@ -87,8 +87,7 @@ def make_world() -> World:
     people = [get_user_model().objects.create_user(name) for name in ("lena", "gus", "sid")]
     for person, role in zip(people, ("lead", "grader"), strict=False):
         Membership.objects.create(person=person, evalset=labelled.version.evalset, role=role)
-    gold = labelled.round.gold.filter(dimension="grounding").order_by("pk")
-    run = as_now(judged(labelled, [(row.response, row.claim, row.label) for row in gold]))
+    run = as_now(judged(labelled, [(row.response, row.claim, row.label) for row in settled(labelled)]))
     report = build_report(judge_run=run, round=labelled.round, dimension="grounding")
     assert report.gate_state == "TRUSTED", report.payload["gate"]["sentence"]
     return World(labelled, run, *people)

@@ -1,7 +1,8 @@
 """Small labelled eval sets, written straight into the tables: fast, and without the import in between."""
 
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.utils import timezone
@@ -81,6 +82,7 @@ class LabelledSet:
             text=text,
             **fields,
         )
+        self.placed[Response, response.pk] = 0
         if assigned and self.round.kind != Round.Kind.IMPORTED:
             for slot, grader in enumerate(self.graders, 1):
                 stored(
@@ -131,7 +133,7 @@ class LabelledSet:
                 label=gold,
                 reason="edge_case",
                 note="why",
-                by=an_adjudicator(),
+                by=self.adjudicator,
                 **target,
             )
         stored(
@@ -142,6 +144,10 @@ class LabelledSet:
             adjudication=adjudication,
             **target,
         )
+
+    @cached_property
+    def adjudicator(self) -> Any:
+        return an_adjudicator()
 
     def freeze(self):
         """Closes what a frozen set has closed; the hashes only have to be there."""
@@ -211,6 +217,12 @@ def judged(labelled, verdicts, *, name="judge-a", dimension="grounding", origin=
         for index, one in enumerate(said if isinstance(said, tuple) else (said,), 1)
     )
     return run
+
+
+def settled(labelled, dimension="grounding"):
+    """The gold labels as they were made, each with what it is about."""
+    rows = labelled.round.gold.filter(dimension=dimension)
+    return rows.select_related("response", "claim").order_by("pk")
 
 
 def from_codes(rows, *, slug="set", origin="run", gold_from_graders=False):

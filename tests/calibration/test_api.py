@@ -16,7 +16,7 @@ from calibration.reports import build_report
 from calibration.thresholds import set_thresholds
 from evalsets.models import EvalSet, Membership
 from tests.api import Api, problem
-from tests.calibration.labelled import judged, labelled_set
+from tests.calibration.labelled import judged, labelled_set, settled
 from tests.calibration.test_report import as_now
 from tests.evalsets.files import jsonl, line
 
@@ -72,16 +72,15 @@ def evalset(labelled):
 @pytest.fixture
 def run(labelled):
     """The judge says what people say, and a report says so."""
-    gold = labelled.round.gold.filter(dimension="grounding").order_by("pk")
-    run = as_now(judged(labelled, [(row.response, row.claim, row.label) for row in gold]))
+    run = as_now(judged(labelled, [(row.response, row.claim, row.label) for row in settled(labelled)]))
     build_report(judge_run=run, round=labelled.round, dimension="grounding")
     return run
 
 
 @pytest.fixture
 def worse(labelled):
-    gold = labelled.round.gold.filter(dimension="grounding").order_by("pk")
-    run = as_now(judged(labelled, [(row.response, row.claim, "supported") for row in gold], name="judge-b"))
+    supported = [(row.response, row.claim, "supported") for row in settled(labelled)]
+    run = as_now(judged(labelled, supported, name="judge-b"))
     build_report(judge_run=run, round=labelled.round, dimension="grounding")
     return run
 

@@ -6,7 +6,13 @@ from calibration.models import Watch, WatchBatch, WatchJudging
 from calibration.watches import judge_here
 from tests.api import Api, problem
 from tests.calibration.test_report import command
-from tests.calibration.test_watches import labelled, lines, trusted  # noqa: F401  (fixtures)
+from tests.calibration.test_watches import (  # noqa: F401  (fixtures)
+    evalset,
+    kept_labelled,
+    labelled,
+    lines,
+    trusted,
+)
 
 pytestmark = pytest.mark.django_db
 WATCHES = "/evalsets/roles/versions/1/watches/"

@@ -12,7 +12,7 @@ from calibration.reports import build_report
 from evalsets.models import System
 from tests.calibration.labelled import judged, labelled_set
 from tests.calibration.test_report import as_now
-from tests.calibration.test_report_pages import labelled, text_of, trusted, url, verdicts_of  # noqa: F401
+from tests.calibration.test_report_pages import a_trusted_run, sixty_responses, text_of, url, verdicts_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
@@ -152,9 +152,10 @@ def test_the_pictures_are_the_leads_and_nobody_elses(client, grader_a, stranger,
         assert client.get(chart("pair", "svg")).status_code == 404
 
 
-def test_a_trusted_judge_stands_beside_people_and_a_withheld_one_nowhere(client, lead, trusted, labelled):  # noqa: F811
+def test_a_trusted_judge_stands_beside_people_and_a_withheld_one_nowhere(client, lead, evalset):
+    labelled = sixty_responses(evalset)
+    name = a_trusted_run(labelled).judge.name
     client.force_login(lead)
-    name = trusted.judge.name
     page = text_of(client.get(url("rates", source=f"judge:{name}")))
     shown = rows_of(client.get(chart("people-hallucination", "csv", source=f"judge:{name}")))
     assert "The judge beside people" in page

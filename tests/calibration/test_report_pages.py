@@ -5,6 +5,8 @@ import io
 import json
 import re
 import zipfile
+from copy import deepcopy
+from functools import partial
 
 import pytest
 from bs4 import BeautifulSoup
@@ -16,8 +18,8 @@ from annotate.models import Assignment, Round
 from calibration.facts import report_facts
 from calibration.models import CalibrationReport, VerdictSighting
 from calibration.reports import build_report
-from evalsets.models import EvalSet
-from tests.calibration.labelled import judged, labelled_set
+from evalsets.models import EvalSet, Membership
+from tests.calibration.labelled import judged, labelled_set, settled
 from tests.calibration.test_report import as_now
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
@@ -25,9 +27,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.once]
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
 
 
-@pytest.fixture
-def labelled(evalset):
-    """Sixty responses of two systems, two claims each, with gold; nearly perfect graders."""
+def sixty_responses(evalset):
+    """Of two systems, two claims each, with gold; nearly perfect graders."""
     labelled = labelled_set(evalset=evalset)
     labels = ("supported", "contradicted", "unsupported")
     for number in range(60):
@@ -49,15 +50,42 @@ def labelled(evalset):
 
 def verdicts_of(labelled, change=lambda number, label: label):
     """The judge says what gold says, changed where asked for."""
-    settled = labelled.round.gold.filter(dimension="grounding").order_by("pk")
-    return [(gold.response, gold.claim, change(number, gold.label)) for number, gold in enumerate(settled)]
+    gold = enumerate(settled(labelled))
+    return [(row.response, row.claim, change(number, row.label)) for number, row in gold]
+
+
+def a_trusted_run(labelled):
+    run = as_now(judged(labelled, verdicts_of(labelled)))
+    assert build_report(judge_run=run, round=labelled.round, dimension="grounding").gate_state == "TRUSTED"
+    return run
+
+
+@pytest.fixture(scope="module")
+def kept_labelled(kept):
+    return kept(lambda: sixty_responses(EvalSet.objects.create(slug="roles", name="Roles")))
+
+
+@pytest.fixture
+def labelled(db, kept_labelled):
+    return deepcopy(kept_labelled)
+
+
+@pytest.fixture
+def evalset(labelled):
+    return labelled.version.evalset
+
+
+@pytest.fixture
+def bare(lead):
+    """Another eval set of the lead's, with nothing in it yet."""
+    made = EvalSet.objects.create(slug="bare", name="Bare")
+    Membership.objects.create(person=lead, evalset=made, role="lead")
+    return made
 
 
 @pytest.fixture
 def trusted(labelled):
-    run = as_now(judged(labelled, verdicts_of(labelled)))
-    assert build_report(judge_run=run, round=labelled.round, dimension="grounding").gate_state == "TRUSTED"
-    return run
+    return a_trusted_run(labelled)
 
 
 @pytest.fixture
@@ -70,8 +98,8 @@ def untrusted(labelled):
     return run
 
 
-def url(name, *args, **query):
-    address = reverse(f"calibration:{name}", args=["roles", 1, *args])
+def url(name, *args, of="roles", **query):
+    address = reverse(f"calibration:{name}", args=[of, 1, *args])
     return address + ("?" + "&".join(f"{key}={value}" for key, value in query.items()) if query else "")
 
 
@@ -153,8 +181,8 @@ def test_agreement_says_kappa_with_interval_and_n(client, lead, labelled):
     assert "99.2 %" in text
 
 
-def test_agreement_names_the_label_to_rewrite(client, lead, evalset):
-    labelled = labelled_set(evalset=evalset)
+def test_agreement_names_the_label_to_rewrite(client, lead, bare):
+    labelled = labelled_set(evalset=bare)
     response = labelled.response("r1")
     for first, second in (
         [("supported",) * 2] * 4 + [("unsupported", "unverifiable")] + [("unsupported",) * 2] * 3
@@ -162,52 +190,52 @@ def test_agreement_names_the_label_to_rewrite(client, lead, evalset):
         labelled.claim(response, first, second)
     client.force_login(lead)
 
-    assert "Agreement is lowest on unverifiable" in text_of(client.get(url("agreement")))
+    assert "Agreement is lowest on unverifiable" in text_of(client.get(url("agreement", of="bare")))
 
 
-def test_agreement_that_is_undefined_is_said_aloud(client, lead, evalset):
-    labelled = labelled_set(evalset=evalset)
+def test_agreement_that_is_undefined_is_said_aloud(client, lead, bare):
+    labelled = labelled_set(evalset=bare)
     response = labelled.response("r1")
     for _ in range(5):
         labelled.claim(response, "supported", "supported")
     client.force_login(lead)
-    text = text_of(client.get(url("agreement")))
+    text = text_of(client.get(url("agreement", of="bare")))
 
     assert "undefined: both used one and the same label" in text
     assert "100.0 %" in text
     assert "nan" not in text.lower().split()
 
 
-def test_agreement_of_three_graders_is_alpha_with_every_pair(client, lead, evalset):
-    labelled = labelled_set(evalset=evalset, graders=("ada", "ben", "cy"))
+def test_agreement_of_three_graders_is_alpha_with_every_pair(client, lead, bare):
+    labelled = labelled_set(evalset=bare, graders=("ada", "ben", "cy"))
     for number in range(12):
         response = labelled.response(f"r{number}")
         label = ("supported", "unsupported")[number % 2]
         labelled.claim(response, label, label, label if number else "unverifiable")
     client.force_login(lead)
-    text = text_of(client.get(url("agreement")))
+    text = text_of(client.get(url("agreement", of="bare")))
 
     assert "Krippendorff's alpha 0." in text
     for pair in ("ada · ben", "ada · cy", "ben · cy"):
         assert pair in text
 
 
-def test_agreement_before_anybody_labelled_says_what_to_do(client, lead, evalset):
-    labelled = labelled_set(evalset=evalset)
+def test_agreement_before_anybody_labelled_says_what_to_do(client, lead, bare):
+    labelled = labelled_set(evalset=bare)
     labelled.claim(labelled.response("r1"))
     client.force_login(lead)
 
-    assert "Nobody has labelled anything here yet" in text_of(client.get(url("agreement")))
+    assert "Nobody has labelled anything here yet" in text_of(client.get(url("agreement", of="bare")))
 
 
-def test_a_version_without_a_round_says_what_to_do(client, lead, evalset):
-    labelled = labelled_set(evalset=evalset)
+def test_a_version_without_a_round_says_what_to_do(client, lead, bare):
+    labelled = labelled_set(evalset=bare)
     labelled.round.delete()
     client.force_login(lead)
     for name in ("agreement", "gold"):
-        assert "Nobody has labelled anything here yet" in text_of(client.get(url(name)))
-    assert "no responses yet" in text_of(client.get(url("rates")))
-    assert client.get(url("gold_download")).status_code == 302
+        assert "Nobody has labelled anything here yet" in text_of(client.get(url(name, of="bare")))
+    assert "no responses yet" in text_of(client.get(url("rates", of="bare")))
+    assert client.get(url("gold_download", of="bare")).status_code == 302
 
 
 @pytest.mark.parametrize(
@@ -230,8 +258,8 @@ def test_a_choice_that_does_not_exist_is_answered_400(client, lead, labelled, na
     assert value in text_of(response)
 
 
-def test_names_from_outside_stay_text(client, lead, evalset):
-    labelled = labelled_set(evalset=evalset, graders=(HOSTILE, f"ben {HOSTILE}"))
+def test_names_from_outside_stay_text(client, lead, bare):
+    labelled = labelled_set(evalset=bare, graders=(HOSTILE, f"ben {HOSTILE}"))
     run = labelled.run(HOSTILE)
     verdicts = []
     for number in range(12):
@@ -245,18 +273,19 @@ def test_names_from_outside_stay_text(client, lead, evalset):
     run = judged(labelled, verdicts, name=HOSTILE)
     build_report(judge_run=run, round=labelled.round, dimension="grounding")
     client.force_login(lead)
+    of_bare = partial(url, of="bare")
     addresses = [
-        url("agreement"),
-        url("rates"),
-        url("gold"),
-        url("report", run.number, "grounding"),
-        url("report_cases", run.number, "grounding", row="unsupported", column="supported"),
+        of_bare("agreement"),
+        of_bare("rates"),
+        of_bare("gold"),
+        of_bare("report", run.number, "grounding"),
+        of_bare("report_cases", run.number, "grounding", row="unsupported", column="supported"),
     ]
     for address in addresses:
         page = client.get(address).content.decode()
         assert "<script>alert" not in page, address
         assert "<img src=x" not in page, address
-    chart = client.get(url("kappa_chart", run.number, "grounding", 1, "svg")).content.decode()
+    chart = client.get(of_bare("kappa_chart", run.number, "grounding", 1, "svg")).content.decode()
     assert "<script>" not in chart
 
 

@@ -16,7 +16,13 @@ from calibration.models import Judge, Summary
 from calibration.summaries import NotSummable, as_json, build_summary, has_changed, shown, superseding
 from tests.calibration.labelled import labelled_set
 from tests.calibration.test_report import command
-from tests.calibration.test_report_pages import labelled, trusted, untrusted  # noqa: F401  (fixtures)
+from tests.calibration.test_report_pages import (  # noqa: F401  (fixtures)
+    evalset,
+    kept_labelled,
+    labelled,
+    trusted,
+    untrusted,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
@@ -189,8 +195,8 @@ def test_a_judge_closed_on_a_system_is_named_with_its_dimension():
     ]
 
 
-def test_undecided_claims_are_a_limit(evalset):
-    labelled = labelled_set(evalset=evalset)  # noqa: F811
+def test_undecided_claims_are_a_limit():
+    labelled = labelled_set()  # noqa: F811
     for number in range(4):
         response = labelled.response(f"r{number}")
         labelled.claim(response, "supported", "supported" if number else "unsupported")

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from copy import deepcopy
 from datetime import date, timedelta
 
 import pytest
@@ -30,7 +31,7 @@ from calibration.watches import (
 )
 from evalsets.importing import ImportRefused
 from evalsets.models import EvalSetVersion
-from tests.calibration.labelled import judged, labelled_set
+from tests.calibration.labelled import judged, labelled_set, settled
 from tests.calibration.test_report import as_now, command
 
 pytestmark = pytest.mark.django_db
@@ -46,12 +47,10 @@ DAY = date(2026, 3, 1)
 REFUSAL = "I do not know. The documents do not say."
 
 
-@pytest.fixture
-def labelled(evalset, settings):
-    """Twenty-four responses with gold, and graders who agree throughout."""
-    settings.TRUST_GATE = SMALL_GATE
-    labelled = labelled_set(evalset=evalset)
-    labelled.round.rubric_version = rubric_v1(evalset=evalset)
+def twenty_four_responses():
+    """With gold, and graders who agree throughout."""
+    labelled = labelled_set("roles")
+    labelled.round.rubric_version = rubric_v1(evalset=labelled.version.evalset)
     labelled.round.save()
     for number in range(24):
         response = labelled.response(f"r{number}", item=labelled.item(f"i{number}"))
@@ -61,10 +60,26 @@ def labelled(evalset, settings):
     return labelled
 
 
+@pytest.fixture(scope="module")
+def kept_labelled(kept):
+    return kept(twenty_four_responses)
+
+
+@pytest.fixture
+def labelled(db, kept_labelled, settings):
+    settings.TRUST_GATE = SMALL_GATE
+    return deepcopy(kept_labelled)
+
+
+@pytest.fixture
+def evalset(labelled):
+    return labelled.version.evalset
+
+
 @pytest.fixture
 def trusted(labelled):
     """The lexical rule, calibrated on verdicts that equal gold: it runs without a server."""
-    said = [(gold.response, gold.claim, gold.label) for gold in labelled.round.gold.order_by("pk")]
+    said = [(gold.response, gold.claim, gold.label) for gold in settled(labelled)]
     run = judged(labelled, said, name="lexical-baseline")
     Judge.objects.filter(pk=run.judge_id).update(kind=Judge.Kind.LEXICAL, model="")
     Verdict.objects.filter(run=run).update(resolved_model=baseline.LEXICAL_VERSION)
