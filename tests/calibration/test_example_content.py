@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from sklearn.metrics import cohen_kappa_score
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "calibration" / "example"
 REASONS = {
@@ -78,6 +77,8 @@ def label_pairs(labels: list[dict], dimension: str) -> list[tuple[str, str]]:
 
 
 def kappa(pairs: list[tuple[str, str]], dimension: str) -> float:
+    from sklearn.metrics import cohen_kappa_score
+
     first, second = zip(*pairs, strict=True)
     return cohen_kappa_score(first, second, labels=LABELS[dimension])
 

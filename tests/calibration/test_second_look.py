@@ -7,7 +7,6 @@ import pytest
 from bs4 import BeautifulSoup
 from django.contrib.auth import get_user_model
 from django.urls import reverse
-from sklearn.metrics import cohen_kappa_score
 
 from annotate import services
 from annotate.models import Annotation, Assignment, GoldLabel
@@ -98,6 +97,8 @@ def text_of(answer):
 
 
 def test_kappa_with_oneself_is_that_of_the_two_lists_of_labels(graded, grader_a):
+    from sklearn.metrics import cohen_kappa_score
+
     changed = {1, 2, 3}
     [part] = second_look_figures(look_again(graded, grader_a, changed=changed))
     [pair] = part["with_oneself"]
