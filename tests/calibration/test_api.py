@@ -54,14 +54,22 @@ def sixty_responses():
     return labelled
 
 
+def sixty_judged_responses():
+    """The judge says what people say, and a report says so."""
+    labelled = sixty_responses()
+    run = as_now(judged(labelled, [(row.response, row.claim, row.label) for row in settled(labelled)]))
+    build_report(judge_run=run, round=labelled.round, dimension="grounding")
+    return labelled, run
+
+
 @pytest.fixture(scope="module")
-def kept_labelled(kept):
-    return kept(sixty_responses)
+def kept_judged(kept):
+    return kept(sixty_judged_responses)
 
 
 @pytest.fixture
-def labelled(db, kept_labelled):
-    return deepcopy(kept_labelled)
+def labelled(db, kept_judged):
+    return deepcopy(kept_judged[0])
 
 
 @pytest.fixture
@@ -70,11 +78,8 @@ def evalset(labelled):
 
 
 @pytest.fixture
-def run(labelled):
-    """The judge says what people say, and a report says so."""
-    run = as_now(judged(labelled, [(row.response, row.claim, row.label) for row in settled(labelled)]))
-    build_report(judge_run=run, round=labelled.round, dimension="grounding")
-    return run
+def run(db, kept_judged):
+    return deepcopy(kept_judged[1])
 
 
 @pytest.fixture
@@ -161,14 +166,14 @@ def test_start_stop_and_resume_a_run(api, lead):
     api.send_file("/evalsets/unlabelled/versions/?freeze=true", made.getvalue())
     dry = api.post(f"{new}/judge-runs/", {"judge": "lexical-baseline", "dry_run": True})
     assert (dry.status_code, dry.json()["targets"]) == (200, 3)
-    assert not JudgeRun.objects.exists()
+    assert not JudgeRun.objects.filter(version__evalset=unlabelled).exists()
     start = {"judge": "lexical-baseline", "system_runs": [1], "dimensions": ["grounding"]}
     first = api.post(f"{new}/judge-runs/", start, key="job 1")
     assert first.status_code == 201
     assert first["Location"] == "/api/v1/evalsets/unlabelled/versions/1/judge-runs/1/"
     assert first.json()["counts"] == {"valid": 0, "failed": 0, "pending": 3}
     assert api.post(f"{new}/judge-runs/", start, key="job 1").content == first.content
-    assert JudgeRun.objects.count() == 1
+    assert JudgeRun.objects.filter(version__evalset=unlabelled).count() == 1
     assert "under way" in problem(api.post(f"{new}/judge-runs/", start), 409)["detail"]
     assert api.post(f"{new}/judge-runs/1/stop/").json()["state"] == "stopped"
     assert api.post(f"{new}/judge-runs/1/resume/", {"budget_calls": 9}).json()["state"] == "running"
@@ -233,15 +238,16 @@ def test_an_earlier_report_tells_no_rate_that_a_later_one_withholds(api, run, wo
 
 
 def test_build_a_report(api, labelled):
-    gold = labelled.round.gold.filter(dimension="grounding")
-    judged(labelled, [(row.response, row.claim, row.label) for row in gold])
-    made = api.post(f"{V}/judge-runs/1/reports/", {"dimension": "grounding"})
+    said = [(row.response, row.claim, row.label) for row in settled(labelled)]
+    run = judged(labelled, said, name="judge-b")
+    reports = f"{V}/judge-runs/{run.number}/reports/"
+    made = api.post(reports, {"dimension": "grounding"})
     assert (made.status_code, made.json()["report"]) == (201, 1)
-    assert api.post(f"{V}/judge-runs/1/reports/", {"dimension": "grounding"}).json() == made.json()
-    assert CalibrationReport.objects.count() == 1
+    assert api.post(reports, {"dimension": "grounding"}).json() == made.json()
+    assert CalibrationReport.objects.filter(judge_run=run).count() == 1
     assert api.client.get(made["Location"]).json() == made.json()
-    problem(api.post(f"{V}/judge-runs/1/reports/", {"dimension": "abstention"}), 409)
-    problem(api.post(f"{V}/judge-runs/1/reports/", {"dimension": "grounding", "round": 9}), 404)
+    problem(api.post(reports, {"dimension": "abstention"}), 409)
+    problem(api.post(reports, {"dimension": "grounding", "round": 9}), 404)
 
 
 def test_a_report_that_is_answered_again_tells_no_rates_that_are_withheld_by_now(api, run):

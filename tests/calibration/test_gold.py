@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import zipfile
 
 import pyarrow.parquet
@@ -12,6 +13,7 @@ import yaml
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import transaction
 
 from annotate.models import Flag, Round
 from calibration import gold_export, goldfile
@@ -52,10 +54,25 @@ def a_set(kind=Round.Kind.FIRST):
     return labelled
 
 
+def files_of_a_set(folder):
+    """The files alone: the rows are taken back."""
+    with transaction.atomic():
+        labelled = a_set()
+        manifest = gold_export.export_gold(version=labelled.version, round=labelled.round, out=folder)
+        transaction.set_rollback(True)
+    return folder, manifest
+
+
+@pytest.fixture(scope="module")
+def kept_files(kept, tmp_path_factory):
+    return kept(files_of_a_set, tmp_path_factory.mktemp("gold"))
+
+
 @pytest.fixture
-def exported(tmp_path):
-    labelled = a_set()
-    manifest = gold_export.export_gold(version=labelled.version, round=labelled.round, out=tmp_path)
+def exported(kept_files, tmp_path):
+    """A copy of the files, which a test may edit."""
+    folder, manifest = kept_files
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     return tmp_path, manifest
 
 
@@ -341,7 +358,7 @@ def chosen(folder, **choice):
 
 
 @pytest.mark.parametrize(
-    ("choice", "kept"),
+    ("choice", "taken"),
     [
         ({"dimensions": ("abstention",)}, [("r1", None), ("r2", None)]),
         ({"sources": ("agreed",)}, [("r1", "c1"), ("r1", "c4"), ("r1", None)]),
@@ -351,16 +368,16 @@ def chosen(folder, **choice):
         ({"parts": ("tuning",)}, []),
     ],
 )
-def test_a_choice_takes_records_and_moves_no_figure(tmp_path, exported, choice, kept):
+def test_a_choice_takes_records_and_moves_no_figure(tmp_path, exported, choice, taken):
     _folder, whole = exported
-    round, out = Round.objects.get(), tmp_path / "chosen"
+    round, out = a_set().round, tmp_path / "chosen"
     choice = gold_export.Choice(**choice)
     manifest = gold_export.export_gold(version=round.version, round=round, out=out, choice=choice)
-    assert [(row["response_id"], row["claim_id"]) for row in lines(out, "gold.jsonl")] == kept
+    assert [(row["response_id"], row["claim_id"]) for row in lines(out, "gold.jsonl")] == taken
     for name in ("counts", "agreement", "rates"):
         assert manifest[name] == whole[name]
     left = sum(reasons.get("filtered", 0) for reasons in manifest["unresolved"].values())
-    assert left == 7 - len(kept)
+    assert left == 7 - len(taken)
     assert recompute(out)["matches"]
 
 

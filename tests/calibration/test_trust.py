@@ -1,6 +1,7 @@
 """What trust rests on: thresholds set before a run is looked at, and how the items with gold were drawn."""
 
 import json
+from copy import deepcopy
 
 import pytest
 from django.db import DatabaseError, transaction
@@ -159,9 +160,9 @@ def test_tuning_items_and_examples_count_for_no_calibration_number():
     assert report.payload["design"]["tried"] == {"judge_runs": 1, "models": 1, "prompt_versions": 1}
 
 
-def a_pool(stratum=None):
+def a_pool():
     """EX-RG1's counts: gold bad 40 (34 flagged), good 160 (8 flagged); 130 of 1000 flagged without gold."""
-    labelled = labelled_set()
+    labelled = labelled_set("pool")
     verdicts = []
     for kind, count in ((("u", "u"), 34), (("u", "s"), 6), (("s", "u"), 8), (("s", "s"), 152)):
         gold, said = ({"u": "unsupported", "s": "supported"}[letter] for letter in kind)
@@ -174,8 +175,18 @@ def a_pool(stratum=None):
     return labelled, judged(labelled, verdicts)
 
 
-def test_the_design_decides_the_correction():
-    labelled, run = a_pool()
+@pytest.fixture(scope="module")
+def kept_pool(kept):
+    return kept(a_pool)
+
+
+@pytest.fixture
+def pool(db, kept_pool):
+    return deepcopy(kept_pool)
+
+
+def test_the_design_decides_the_correction(pool):
+    labelled, run = pool
     table = table_of(version=labelled.version, round=labelled.round, dimension="grounding", judge_run=run)
     runs = [labelled.runs[0].pk]
 
@@ -202,20 +213,31 @@ CONFUSION = ((104, 2, 12, 2), (2, 18, 4, 0), (8, 3, 25, 2), (1, 0, 4, 13))
 WITHOUT_GOLD = (640, 60, 230, 70)
 
 
-@pytest.mark.parametrize("calls", [1, 2])
-def test_a_hallucination_rate_is_corrected_by_the_whole_confusion(calls):
-    """EX-MC1: H .311828 raw, .274003 corrected; a judge that says the same in each call has the same rate."""
-    labelled, verdicts = labelled_set(), []
+def claims_of_the_confusion():
+    labelled, verdicts = labelled_set("confusion"), []
     for gold, row in zip(SAID, CONFUSION, strict=True):
         for said, count in zip(SAID, row, strict=True):
             for _number in range(count):
                 response = labelled.response(f"g{len(verdicts)}")
-                verdicts.append((response, labelled.claim(response, gold, gold), (said,) * calls))
+                verdicts.append((response, labelled.claim(response, gold, gold), said))
     for said, count in zip(SAID, WITHOUT_GOLD, strict=True):
         for _number in range(count):
             response = labelled.response(f"u{len(verdicts)}", assigned=False)
-            verdicts.append((response, labelled.claim(response), (said,) * calls))
-    run = judged(labelled, verdicts, repeats=calls)
+            verdicts.append((response, labelled.claim(response), said))
+    return labelled, verdicts
+
+
+@pytest.fixture(scope="module")
+def kept_confusion(kept):
+    return kept(claims_of_the_confusion)
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_hallucination_rate_is_corrected_by_the_whole_confusion(kept_confusion, calls):
+    """EX-MC1: H .311828 raw, .274003 corrected; a judge that says the same in each call has the same rate."""
+    labelled, verdicts = kept_confusion
+    repeated = [(response, claim, (said,) * calls) for response, claim, said in verdicts]
+    run = judged(labelled, repeated, repeats=calls)
     table = table_of(version=labelled.version, round=labelled.round, dimension="grounding", judge_run=run)
     runs = [labelled.runs[0].pk]
 
@@ -232,8 +254,8 @@ def test_a_hallucination_rate_is_corrected_by_the_whole_confusion(calls):
     assert (nobody_knows["label"], nobody_knows["definition"]) == (found["label"], found["definition"])
 
 
-def test_a_label_without_gold_leaves_the_hallucination_rate_uncorrected():
-    labelled, run = a_pool()
+def test_a_label_without_gold_leaves_the_hallucination_rate_uncorrected(pool):
+    labelled, run = pool
     table = table_of(version=labelled.version, round=labelled.round, dimension="grounding", judge_run=run)
     found = corrected_share(table, runs=[labelled.runs[0].pk], sampling="separate")
     assert found["corrected"]["value"] is not None
@@ -243,8 +265,8 @@ def test_a_label_without_gold_leaves_the_hallucination_rate_uncorrected():
     )
 
 
-def test_gold_that_is_not_complete_corrects_nothing():
-    labelled, run = a_pool()
+def test_gold_that_is_not_complete_corrects_nothing(pool):
+    labelled, run = pool
     labelled.round.gold.filter(label="unsupported").first().delete()
     table = table_of(version=labelled.version, round=labelled.round, dimension="grounding", judge_run=run)
     found = corrected_share(table, runs=[labelled.runs[0].pk], sampling="random")
