@@ -25,20 +25,26 @@ from tests.calibration.test_report import report_of, trusted_judge
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(scope="module")
-def kept_judge(kept):
-    return kept(trusted_judge)
-
-
-@pytest.fixture
-def trusted(lead, kept_judge):
-    """A set whose judge has passed the gate, with its lead."""
-    labelled, run = deepcopy(kept_judge)
+def frozen_set():
+    """Its judge has passed the gate."""
+    labelled, run = trusted_judge()
     defined = next(entry["labels"] for entry in rubric_text.DIMENSIONS if entry["name"] == "grounding")
     labelled.round.rubric_version.dimensions.filter(name="grounding").update(labels=defined)
     labelled.freeze()
     report = report_of(labelled, run)
     assert report.gate_state == "TRUSTED"
+    return labelled, run, report
+
+
+@pytest.fixture(scope="module")
+def kept_trusted(kept):
+    return kept(frozen_set)
+
+
+@pytest.fixture
+def trusted(lead, kept_trusted):
+    """The set with its lead."""
+    labelled, run, report = deepcopy(kept_trusted)
     Membership.objects.create(person=lead, evalset=labelled.version.evalset, role="lead")
     return labelled, run, report
 
@@ -289,9 +295,9 @@ def fresh(labelled, run, right, of):
 
 
 @pytest.fixture
-def thawed(lead, kept_judge):
-    """The same before it is frozen, so that there may be more responses."""
-    labelled, run = deepcopy(kept_judge)
+def thawed(db):
+    """Such a set before it is frozen, so that there may be more responses."""
+    labelled, run = trusted_judge("thawed")
     return labelled, run, report_of(labelled, run)
 
 

@@ -49,8 +49,8 @@ def a_good_judge(labelled_responses=60):
     return rows
 
 
-def trusted_judge():
-    labelled, run = from_codes(a_good_judge(), gold_from_graders=True)
+def trusted_judge(slug="set"):
+    labelled, run = from_codes(a_good_judge(), slug=slug, gold_from_graders=True)
     return labelled, as_now(run)
 
 
