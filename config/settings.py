@@ -82,7 +82,12 @@ TEMPLATES = [
             ],
             "builtins": ["django.templatetags.i18n", "django.templatetags.static"],
         },
-    }
+    },
+    {  # *.jinja: what every label renders
+        "BACKEND": "django.template.backends.jinja2.Jinja2",
+        "DIRS": [BASE_DIR / "templates"],
+        "OPTIONS": {"environment": "config.jinja.environment"},
+    },
 ]
 
 # Database. SQLite writers queue for the lock at BEGIN instead of failing half-way through.

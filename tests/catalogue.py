@@ -15,6 +15,7 @@ from babel.messages.extract import extract
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from django.utils.translation.template import templatize
+from jinja2.ext import babel_extract
 
 ROOT = Path(__file__).parent.parent
 LOCALES = ROOT / "config" / "locale"
@@ -42,7 +43,7 @@ def po_of(language: str) -> Path:
 
 
 def sources() -> Iterator[tuple[str, str]]:
-    """Every file that may hold sentences, as Python for the reader, with its name."""
+    """Every file that may hold sentences, but for Jinja's, as Python for the reader, with its name."""
     for app in CODE:
         for path in sorted((ROOT / app).rglob("*.py")):
             if "migrations" not in path.parts:
@@ -60,6 +61,10 @@ def sentences() -> Catalog:
         found = extract("python", io.BytesIO(code.encode()), keywords=KEYWORDS, options={"encoding": "utf-8"})
         for _line, text, _comments, context in found:
             catalog.add(text, locations=[(name, None)], context=context)
+    for path in sorted((ROOT / "templates").rglob("*.jinja")):
+        with path.open("rb") as file:
+            for _line, text, _comments, context in extract(babel_extract, file, keywords=KEYWORDS):
+                catalog.add(text, locations=[(path.relative_to(ROOT).as_posix(), None)], context=context)
     return catalog
 
 

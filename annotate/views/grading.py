@@ -35,6 +35,15 @@ from evalsets.models import Claim, Passage
 SAID = ("dimension", "label", "note", "evidence", "milliseconds", "key")
 ADVANCE = "touchstone_advance"  # a cookie: does a label bring the next target at once?
 A_YEAR = 365 * 24 * 3600
+FRAGMENTS = "jinja2"  # the engine of what a label renders
+NO_SCREEN = {
+    "screen": None,
+    "is_held": False,
+    "ahead": None,
+    "progress": None,
+    "recent": (),
+    "recent_at": "",
+}
 
 
 @never_cache
@@ -45,7 +54,7 @@ def grade(request, round_id):
         return redirect("annotate:warm_up", round.pk)
     if grader and request.htmx and "recent" in request.GET:
         context = {"round": round, "recent": recent_labels(round, grader)}
-        return render(request, "annotate/_recent_list.html", context)
+        return render(request, "annotate/_recent_list.jinja", context, using=FRAGMENTS)
     at = request.GET.get("at", "")
     if grader and at:
         assignment = own_assignment(request.user, round_id, at if at.isdecimal() else 0)
@@ -265,7 +274,7 @@ def _refuse(request, sent: Sent, refused, status: int | None = None):
 
 
 def _page(request, round, grader, assignment=None, target="", *, given=None, said="", trouble="", status=200):
-    context = {"round": round, "said": said, "trouble": trouble, "rubric": round.rubric_version}
+    context = NO_SCREEN | {"round": round, "said": said, "trouble": trouble, "rubric": round.rubric_version}
     if grader is not None:
         assignment = assignment or next_assignment(round, grader)
     if grader is None:
@@ -282,7 +291,7 @@ def _page(request, round, grader, assignment=None, target="", *, given=None, sai
         context |= _screen(request, screen_of(assignment, target, given))
     context |= {"submit_key": uuid.uuid4(), "take_back_key": uuid.uuid4()}
     if request.htmx:
-        return render(request, "annotate/_answer.html", context, status=status)
+        return render(request, "annotate/_answer.jinja", context, status=status, using=FRAGMENTS)
     context |= {"key_table": keys.GRADING, "key_data": keys.as_data(keys.GRADING)}
     return render(request, "annotate/grade.html", context, status=status)
 

@@ -4,6 +4,7 @@ import json
 import re
 import uuid
 from datetime import UTC, datetime
+from html import unescape
 
 import pytest
 from django.db import connection
@@ -135,7 +136,7 @@ def test_texts_are_data(evalset, as_, grader_a):
     """In every field that a file or a grader fills."""
 
     def evil(where):
-        return f'<img src=x onerror="{where}"></textarea></title><script>alert(1)</script>{{{{ 7|add:7 }}}}'
+        return f'<img src=x onerror="{where}"></textarea></title><script>alert(1)</script>{{{{ 7 + 7 }}}}'
 
     claim = evil("claim")
     text = evil("before") + claim + evil("after")
@@ -160,7 +161,7 @@ def test_texts_are_data(evalset, as_, grader_a):
         assert "14" not in soup(answer).select_one("#screen").get_text()
         shown = ("claim", "before", "after", "second", "question", "title", "passage", "flag", "part")
         for where in shown:
-            assert f"onerror=&quot;{where}&quot;" in page, where
+            assert f'onerror="{where}"' in unescape(page), where
 
 
 def test_queries_do_not_grow_with_the_round(evalset, as_, grader_a):
