@@ -52,6 +52,14 @@ def test_every_writer_is_served_and_reads_what_was_written_before(evalset):
     assert len(evalset.description) == 40
 
 
+def test_statement_is_rewritten_to_marks_once_and_rightly():
+    with connection.cursor() as cursor:
+        for value in (1, "%s"):
+            assert cursor.execute("SELECT %s, '%%', '%%s'", [value]).fetchone() == (value, "%", "%s")
+        assert cursor.execute("SELECT '%s'").fetchone() == ("%s",)
+        assert cursor.execute("SELECT %(a)s", {"a": 2}).fetchone() == (2,)
+
+
 def test_transaction_that_fails_gives_its_place_up(evalset):
     def fail(_number):
         with transaction.atomic():
