@@ -7,8 +7,9 @@ import pytest
 from django.contrib.sessions.models import Session
 
 from annotate.models import AnnotationEvent
-from evalsets.models import EvalSet, Membership
+from evalsets.models import Claim, EvalSet, Membership
 from evalsets.prepared import Prepared, PreparedInsert
+from tests.annotate.worlds import make_version
 
 members = Prepared(
     lambda evalset, role: (
@@ -30,6 +31,38 @@ def test_values_come_as_rows_and_flat(evalset, lead):
     flat = Prepared(lambda pk: EvalSet.objects.filter(pk=pk).values_list("slug", flat=True), pk=int)
     assert [tuple(row) for row in rows(pk=evalset.pk)] == [("roles", False)]
     assert (flat.first(pk=evalset.pk), flat.first(pk=0)) == ("roles", None)
+
+
+def test_objects_are_those_of_the_queryset(evalset, grader_a, django_assert_num_queries):
+    """Related ones, none where there is none, and what was left out is read when it is asked for."""
+
+    def narrow(pk):
+        return (
+            Membership.objects.select_related("person", "evalset")
+            .only("person__username", "evalset__slug")
+            .filter(pk=pk)
+        )
+
+    pk = Membership.objects.get(person=grader_a).pk
+    [made], usual = Prepared(narrow, pk=int)(pk=pk), narrow(pk).get()
+    for one, other in ((made, usual), (made.person, usual.person), (made.evalset, usual.evalset)):
+        assert (one, one.get_deferred_fields()) == (other, other.get_deferred_fields())
+        assert vars(one._state).keys() == vars(other._state).keys()
+        assert (one._state.db, one._state.adding) == (other._state.db, False)
+    with django_assert_num_queries(0):
+        assert made.person.username == "grader_a"
+    with django_assert_num_queries(1):
+        assert made.role == "grader"
+    made.role = "lead"
+    made.save()
+    assert Membership.objects.get(pk=pk).role == "lead"
+
+
+def test_what_is_related_to_nothing_is_none(evalset):
+    claim = make_version(evalset).responses.first().claims.first()
+    claims = Prepared(lambda pk: Claim.objects.select_related("parent", "response").filter(pk=pk), pk=int)
+    [made] = claims(pk=claim.pk)
+    assert (made.parent, made.response) == (None, claim.response)
 
 
 def test_moments_and_keys_are_compared_as_the_database_keeps_them(db):
