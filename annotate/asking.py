@@ -5,7 +5,8 @@ whole response follows, and its passages at the end. A dimension with a conditio
 it names has one of the labels it names.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,16 +51,16 @@ class Material:
 def places(questions: Sequence[Question], material: Material) -> list[tuple[Question, Place]]:
     """Every place that may be asked of the response, conditions left aside."""
 
-    def of(target: str) -> list[Question]:
-        return [question for question in questions if question.target == target]
-
+    of: defaultdict[str, list[Question]] = defaultdict(list)
+    for question in questions:
+        of[question.target].append(question)
     made = []
     for claim, cites in material.claims.items():
-        made += [(question, Place(question.dimension, claim)) for question in of(CLAIM)]
-        made += [(q, Place(q.dimension, claim, passage)) for passage in cites for q in of(CITATION)]
+        made += [(question, Place(question.dimension, claim)) for question in of[CLAIM]]
+        made += [(q, Place(q.dimension, claim, passage)) for passage in cites for q in of[CITATION]]
     if not material.is_empty:
-        made += [(question, Place(question.dimension)) for question in of(RESPONSE)]
-    made += [(q, Place(q.dimension, None, passage)) for passage in material.passages for q in of(PASSAGE)]
+        made += [(question, Place(question.dimension)) for question in of[RESPONSE]]
+    made += [(q, Place(q.dimension, None, passage)) for passage in material.passages for q in of[PASSAGE]]
     return made
 
 
@@ -100,6 +101,27 @@ def is_finished(
     drawn: Collection[Place] | None = None,
 ) -> bool:
     return all(place in labels for place in asked(questions, material, labels, drawn))
+
+
+def finishing(
+    questions: Sequence[Question],
+    material: Material,
+    labels: Mapping[Place, str],
+    place: Place,
+    choices: Iterable[str],
+    drawn: Collection[Place] | None = None,
+) -> frozenset[str]:
+    """The labels of a place after which nothing of the response is left."""
+    conditions = [question.when for question in questions if question.after == place.dimension]
+    alike: defaultdict[tuple[bool, ...], list[str]] = defaultdict(list)  # they lead to the same questions
+    for choice in choices:
+        alike[tuple(choice in when for when in conditions)].append(choice)
+    return frozenset(
+        choice
+        for group in alike.values()
+        if is_finished(questions, material, {**labels, place: group[0]}, drawn)
+        for choice in group
+    )
 
 
 def no_longer_asked(

@@ -15,7 +15,7 @@ from annotate.access import (
     second_looks_in_the_way,
     shown_to_grader,
 )
-from annotate.asking import Material, Place, asked, is_finished
+from annotate.asking import Material, Place, asked, finishing
 from annotate.material import PLACE as WITHIN
 from annotate.material import as_questions, dimensions_of, drawn_of
 from annotate.models import (
@@ -362,12 +362,8 @@ def screen_of(assignment: Assignment, target: str = "", given: Mapping[Place, Gi
     targets = _targets(assignment, response, dimensions, places, given)
     current = next((t for t in targets if target and t.key.endswith(target)), None)
     current = current or next((t for t in targets if not t.label), targets[-1])
-    finishing = frozenset(
-        label
-        for label in current.dimension.label_names
-        if is_finished(questions, material, {**labels, current.place: label}, drawn)
-    )
-    return Screen(assignment, response, targets, current, finishing)
+    last = finishing(questions, material, labels, current.place, current.dimension.label_names, drawn)
+    return Screen(assignment, response, targets, current, last)
 
 
 def _given(assignment: Assignment) -> dict[Place, Given]:

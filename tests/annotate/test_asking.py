@@ -14,6 +14,8 @@ from annotate.asking import (
     Question,
     asked,
     condition_of,
+    finishing,
+    is_finished,
     no_longer_asked,
     places,
 )
@@ -140,6 +142,18 @@ def test_without_the_labels_that_go_nothing_else_has_to_go(situation):
     left = {place: label for place, label in labels.items() if place not in gone}
     assert no_longer_asked(questions, material, left) == []
     assert set(left) <= set(asked(questions, material, left))
+
+
+@given(situations(), st.data())
+def test_a_label_finishes_where_nothing_is_left_after_it(situation, data):
+    questions, material, labels = situation
+    if not (wanted := asked(questions, material, labels)):
+        return
+    place = data.draw(st.sampled_from(wanted))
+    drawn = data.draw(st.one_of(st.none(), st.sets(st.sampled_from(wanted))))
+    assert finishing(questions, material, labels, place, LABELS, drawn) == {
+        label for label in LABELS if is_finished(questions, material, {**labels, place: label}, drawn)
+    }
 
 
 @given(situations())
