@@ -41,8 +41,7 @@ NO_SCREEN = {
     "is_held": False,
     "ahead": None,
     "progress": None,
-    "recent": (),
-    "recent_at": "",
+    "recent": [],
 }
 
 
@@ -315,9 +314,7 @@ def _screen(request, screen) -> dict:
 
 def _recent(request, round, grader) -> dict:
     """The latest labels with a page; a fragment says where to fetch them, should somebody want to look."""
-    if request.htmx:
-        return {"recent_at": reverse("annotate:grade", args=[round.pk]) + "?recent"}
-    return {"recent": recent_labels(round, grader)}
+    return {"recent": None if request.htmx else recent_labels(round, grader)}
 
 
 def _advances(request) -> bool:
