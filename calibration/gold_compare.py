@@ -16,6 +16,7 @@ from annotate.models import GoldLabel, Round
 from annotate.services.targets import Target
 from calibration import goldfile
 from calibration.gold_given import GivenGold, GivenRow
+from calibration.gold_lines import Row, Shared
 from calibration.gold_records import records_of
 from calibration.pairing import chosen_round
 from evalsets.importing import Findings, ImportRefused
@@ -178,9 +179,10 @@ class _Comparing:
                 words = _("the round has no such target")
                 self.found.unusable.problem(row.line, name, words, row.text(name))
 
-    def _records_of(self, responses: list[int]) -> Iterator[tuple[goldfile.Key, tuple[Target, goldfile.Row]]]:
-        for place, row in self.records.of(responses):
-            yield goldfile.key_of(row), (place, row)
+    def _records_of(self, responses: list[int]) -> Iterator[tuple[goldfile.Key, tuple[Target, Row, Shared]]]:
+        for place, shared, own in self.records.of(responses):
+            row = shared.row | own
+            yield goldfile.key_of(row), (place, row, shared)
 
     def _is_whole(self, row: GivenRow) -> bool:
         """Whether it says what it is about, and that is this version."""
@@ -203,8 +205,8 @@ class _Comparing:
             return "dimension"
         return "claim_id" if row.text("claim_id") else "passage" if "passage" in row else "dimension"
 
-    def _compare(self, row: GivenRow, place: Target, record: goldfile.Row) -> None:
-        if self._is_other_text(row, record):
+    def _compare(self, row: GivenRow, place: Target, record: Row, shared: Shared) -> None:
+        if self._is_other_text(row, record, shared):
             return
         unusable = self.found.unusable
         if (first := self.lines.setdefault(place, row.line)) != row.line:
@@ -219,15 +221,15 @@ class _Comparing:
             return
         self._sort(row, place, record, label)
 
-    def _is_other_text(self, row: GivenRow, record: goldfile.Row) -> bool:
+    def _is_other_text(self, row: GivenRow, record: Row, shared: Shared) -> bool:
         """Refuses the file: what was said of one text is not said of another."""
         before = self.findings.count
         for name in TEXTS:
             if name in row and not row.is_as(name, record[name]):
                 words = _("the text was edited: gold holds for the text that it was given for")
                 self.findings.problem(row.line, name, words, row.value(name))
-        if self.findings.count == before and row.text("target_sha256") != goldfile.target_hash(
-            record, self.records.canonical
+        if self.findings.count == before and row.text("target_sha256") != shared.target_hash(
+            record["claim"], record["passage"]
         ):
             words = _("this is not the hash of the texts of the target here")
             self.findings.problem(row.line, "target_sha256", words, row.text("target_sha256"))
@@ -236,7 +238,7 @@ class _Comparing:
             self.findings.problem(row.line, "system_run_hash", words, row.text("system_run_hash"))
         return self.findings.count > before
 
-    def _sort(self, row: GivenRow, place: Target, record: goldfile.Row, label: str) -> None:
+    def _sort(self, row: GivenRow, place: Target, record: Row, label: str) -> None:
         for name in self.compared:
             if name in row and not row.is_as(name, record[name]):
                 self.found.differing[name] += 1
@@ -262,7 +264,7 @@ class _Comparing:
                 missing.setdefault(place.response_id, []).append(place)
         for start in range(0, len(responses := list(missing)), AT_ONCE):
             chunk = responses[start : start + AT_ONCE]
-            keys = {place: key for key, (place, _row) in self._records_of(chunk)} if left_out else {}
+            keys = {place: key for key, (place, *_record) in self._records_of(chunk)} if left_out else {}
             for place in (place for response in chunk for place in missing[response]):
                 if keys.get(place) in left_out:
                     self.found.left_out += 1

@@ -8,7 +8,6 @@ A choice of records never moves a figure: what was not asked for stays beside th
 texts, so that agreement and rates are those of the whole round. Among adjudicated records nobody would agree.
 """
 
-import csv
 import json
 import re
 from collections import Counter
@@ -25,6 +24,19 @@ from django.utils.translation import gettext as _
 
 from annotate.models import Round
 from calibration import goldfile
+from calibration.gold_lines import (
+    CSV_HEADER,
+    FILTERED_FORM,
+    GOLD_FORM,
+    UNRESOLVED_FORM,
+    Form,
+    ParquetFile,
+    Row,
+    Shared,
+    cells_of,
+    json_of,
+    texts_of,
+)
 from calibration.gold_records import Records, records_of, system_facts, utc
 from calibration.goldcard import card_of
 from calibration.measures import Figures
@@ -52,12 +64,12 @@ class Choice:
     parts: tuple[str, ...] = ()  # calibration, tuning, few_shot
     grader_notes: bool = False
 
-    def takes(self, row: goldfile.Row) -> bool:
+    def takes(self, shared: Row, own: Row) -> bool:
         return (
-            (not self.dimensions or row["dimension"] in self.dimensions)
-            and (not self.sources or row["source"] in self.sources)
-            and (not self.parts or row["calibration_split"] in self.parts)
-            and all((name, row["strata"].get(name)) in self.strata for name, _value in self.strata)
+            (not self.dimensions or own["dimension"] in self.dimensions)
+            and (not self.sources or own["source"] in self.sources)
+            and (not self.parts or shared["calibration_split"] in self.parts)
+            and all((name, shared["strata"].get(name)) in self.strata for name, _value in self.strata)
         )
 
     def as_json(self) -> Figures:
@@ -127,28 +139,48 @@ def _write_records(rows: Records, choice: Choice, out: Path) -> tuple[dict[str, 
     """Why records are not in `gold.jsonl`, by dimension; and the languages, where every record says one."""
     reasons: dict[str, Counter[str]] = {dimension: Counter() for dimension in rows.tables}
     languages: set[str] = set()
-    with ExitStack() as files:
-        gold = files.enter_context((out / goldfile.GOLD).open("wb"))
-        unresolved = files.enter_context((out / goldfile.UNRESOLVED).open("wb"))
-        sheet = files.enter_context((out / goldfile.CSV).open("w", encoding="utf-8", newline=""))
-        columns = files.enter_context(goldfile.ParquetFile(out / goldfile.PARQUET))
-        writer = csv.writer(sheet)
-        writer.writerow(goldfile.FIELDS)
-        for row, texts in rows:
-            if "reason" not in row and not choice.takes(row):
-                row = goldfile.without_texts(row)
-            if "reason" in row:
-                reasons[row["dimension"]][row["reason"]] += 1
-                unresolved.write(goldfile.line_of(row, texts))
+    with ExitStack() as stack:
+        files = _Files(stack, out)
+        for shared, own in rows:
+            if "reason" not in own and choice.takes(shared.row, own):
+                files.write_gold(shared, own)
+                languages.add(shared.row["strata"].get("language", ""))
             else:
-                gold.write(goldfile.line_of(row, texts))
-                cells = goldfile.cells_of(row, texts)
-                writer.writerow(goldfile.csv_of(cells))
-                columns.write(cells)
-                languages.add(row["strata"].get("language", ""))
+                own, form = _left_out(shared, own)
+                reasons[own["dimension"]][own["reason"]] += 1
+                files.write_unresolved(shared, own, form)
     known = all(_LANGUAGE.fullmatch(language) for language in languages)
     counted = {dimension: dict(sorted(found.items())) for dimension, found in reasons.items()}
     return counted, sorted(languages) if known else []
+
+
+def _left_out(shared: Shared, own: Row) -> tuple[Row, Form]:
+    """As it stands beside the unresolved; figures rest on a gold record that was not asked for, too."""
+    if "reason" in own:
+        return own, UNRESOLVED_FORM
+    said = {"reason": goldfile.FILTERED, "empty": not shared.row["response"].strip()}
+    return own | said, FILTERED_FORM
+
+
+class _Files:
+    """The records in each form."""
+
+    def __init__(self, stack: ExitStack, out: Path):
+        self.gold = stack.enter_context((out / goldfile.GOLD).open("wb"))
+        self.unresolved = stack.enter_context((out / goldfile.UNRESOLVED).open("wb"))
+        self.sheet = stack.enter_context((out / goldfile.CSV).open("wb"))
+        self.columns = stack.enter_context(ParquetFile(out / goldfile.PARQUET))
+        self.sheet.write(CSV_HEADER.encode())
+
+    def write_gold(self, shared: Shared, own: Row) -> None:
+        values = GOLD_FORM.own_of(own)
+        cells = cells_of(values)
+        self.gold.write(shared.line(GOLD_FORM, texts_of(values, cells)))
+        self.sheet.write(shared.sheet_line(cells).encode("utf-8"))
+        self.columns.write(shared, cells)
+
+    def write_unresolved(self, shared: Shared, own: Row, form: Form) -> None:
+        self.unresolved.write(shared.line(form, [json_of(value) for value in form.own_of(own)]))
 
 
 def _split(split: CalibrationSplit | None) -> Figures | None:

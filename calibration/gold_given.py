@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from zipfile import BadZipFile, ZipFile
 
 from calibration import goldfile
+from calibration.gold_lines import FIELDS, json_of
 from evalsets.importing import csvfile, jsonl, tables
 from evalsets.importing.findings import Findings, ImportRefused, Problem, UnreadableFile, shown
 from evalsets.importing.jsonl import Row
@@ -51,7 +52,7 @@ class GivenGold:
             Nothing after this point can be read.
         """
         if self.is_csv:
-            for row in csvfile.cells(self.stream, findings, goldfile.FIELDS, self.limits):
+            for row in csvfile.cells(self.stream, findings, FIELDS, self.limits):
                 yield GivenRow(row, is_csv=True)
         else:
             for row in jsonl.rows(self.stream, findings, self.limits):
@@ -108,7 +109,7 @@ def _cell(value: Any) -> str:
     """As the export writes it."""
     if value is None:
         return ""
-    return inert(value if isinstance(value, str) else goldfile.json_of(value))
+    return inert(value if isinstance(value, str) else json_of(value))
 
 
 def _as_spreadsheet(value: Any) -> Any:

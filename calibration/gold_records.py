@@ -9,17 +9,17 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from django.db.models import F
 
 from annotate.asking import CITATION, CLAIM, PASSAGE
 from annotate.models import Adjudication, Annotation, Assignment, Flag, GoldLabel, Grader, Round
 from annotate.services.targets import Target
-from calibration import goldfile
 from calibration.design import design_in_force, part_of_item
+from calibration.gold_lines import Row, Shared
 from calibration.measures import Figures
 from calibration.pairing import dimensions_of, table_of
 from calibration.sightings import FirstSeen, first_seen, had_seen
 from calibration.table import REASON_CODE, REASONS, Table
-from evalsets.hashing import canonical_json
 from evalsets.labels import LABELS
 from evalsets.models import Claim, EvalSetVersion, Passage, Response, SystemRun
 
@@ -91,24 +91,21 @@ class _Material:
     """The texts of some responses, by key."""
 
     def __init__(self, responses: list[int]):
-        found = Response.objects.filter(pk__in=responses).values_list(*_OF_RESPONSE)
+        found = Response.objects.filter(pk__in=responses).order_by().values_list(*_OF_RESPONSE)
         self.responses = {row[0]: _ResponseRow._make(row) for row in found}
         self.passages: dict[int, dict[int, _PassageRow]] = {pk: {} for pk in responses}
         of = {"response__in": responses}
-        for row in Passage.objects.filter(**of).order_by("response", "rank").values_list(*_OF_PASSAGE):
+        for row in Passage.objects.filter(**of).order_by("rank").values_list(*_OF_PASSAGE):
             self.passages[row[0]][row[1]] = _PassageRow._make(row)
         self.claims: dict[int, dict[int, _ClaimRow]] = {pk: {} for pk in responses}
         for row in Claim.objects.filter(**of).order_by().values_list(*_OF_CLAIM):
             self.claims[row[0]][row[1]] = _ClaimRow._make(row)
 
 
-_Written = tuple[goldfile.Row, dict[str, str]]
-
-
 class Records:
-    """One record for every target of the round with the JSON of its values, in the order of the files.
+    """One record for every target of the round, in the order of the files: what it shares, what is its own.
 
-    A few responses are in memory at a time; what the records of one share is written once.
+    A few responses are in memory at a time.
     """
 
     def __init__(
@@ -131,32 +128,25 @@ class Records:
             run.pk: (run.number, run.content_hash, system_facts(run))
             for run in round.runs.select_related("system")
         }
-        self.canonical = goldfile.Remembered(canonical_json)
 
-    def __iter__(self) -> Iterator[_Written]:
+    def __iter__(self) -> Iterator[tuple[Shared, Row]]:
         for start in range(0, len(self.responses), AT_ONCE):
             chunk = self.responses[start : start + AT_ONCE]
-            said = _Said(self.round, chunk, self.people, self.seen, notes=self.notes)
-            material = _Material(chunk)
-            for pk in chunk:
-                yield from self._of_response(pk, material, said)
+            for _target, shared, own in self.of(chunk):
+                if "reason" not in own:
+                    own["target_sha256"] = shared.target_hash(own["claim"], own["passage"])
+                yield shared, own
 
-    def of(self, responses: list[int]) -> Iterator[tuple[Target, goldfile.Row]]:
+    def of(self, responses: list[int]) -> Iterator[tuple[Target, Shared, Row]]:
         """The records of some responses with all their texts, those of unresolved targets too."""
-        said = _Said(self.round, responses, self.people, self.seen, notes=self.notes)
+        said = _Said(self.round, responses, self.tables, self.people, self.seen, notes=self.notes)
         material = _Material(responses)
         for pk in responses:
-            shared = self._shared(material.responses[pk], material.passages[pk].values(), said)
+            shared = Shared(self._shared(material.responses[pk], material.passages[pk].values(), said))
             for target, own in self._targets(pk, material, said):
-                yield target, shared | own
+                yield target, shared, own
 
-    def _of_response(self, pk: int, material: _Material, said: "_Said") -> Iterator[_Written]:
-        shared = self._shared(material.responses[pk], material.passages[pk].values(), said)
-        texts = _texts_of(shared)
-        for _target, own in self._targets(pk, material, said):
-            yield self._row(shared | own), texts | _texts_of(own)
-
-    def _targets(self, pk: int, material: _Material, said: "_Said") -> Iterator[tuple[Target, goldfile.Row]]:
+    def _targets(self, pk: int, material: _Material, said: "_Said") -> Iterator[tuple[Target, Row]]:
         """Each target of a response with what its record has for itself."""
         passages, claims = material.passages[pk], material.claims[pk]
         for dimension, facts in self.facts.items():
@@ -171,7 +161,7 @@ class Records:
                 )
                 yield target, self._own(about, (dimension, key), fact, said)
 
-    def _shared(self, response: _ResponseRow, passages: Iterable[_PassageRow], said: "_Said") -> goldfile.Row:
+    def _shared(self, response: _ResponseRow, passages: Iterable[_PassageRow], said: "_Said") -> Row:
         """What all records of a response have in common."""
         number, run_hash, system = self.runs[response.run]
         return {
@@ -196,7 +186,7 @@ class Records:
             "calibration_split": part_of_item(self.split, response.item_id) if self.split else None,
         }
 
-    def _own(self, about: "_About", key: tuple[str, Any], fact: "_Fact", said: "_Said") -> goldfile.Row:
+    def _own(self, about: "_About", key: tuple[str, Any], fact: "_Fact", said: "_Said") -> Row:
         """What one record has for itself."""
         gold = None if fact.reason else said.gold.get(key)
         claim, passage = about.claim, about.passage
@@ -216,22 +206,12 @@ class Records:
         }
         return own | {"reason": fact.reason, "empty": fact.is_empty} if fact.reason else own
 
-    def _row(self, row: goldfile.Row) -> goldfile.Row:
-        if "reason" in row:
-            return {name: row[name] for name in goldfile.UNRESOLVED_FIELDS}
-        row["target_sha256"] = goldfile.target_hash(row, self.canonical)
-        return {name: row[name] for name in goldfile.FIELDS}
-
 
 def records_of(*, version: EvalSetVersion, round: Round, notes: bool = False) -> Records:
     graded = dimensions_of(round)
     names = dict.fromkeys((*LABELS, *graded))  # a fixed dimension that nobody graded is listed as such
     tables = {name: table_of(version=version, round=round, dimension=name) for name in names}
     return Records(version, round, tables, graded, People(round), notes=notes)
-
-
-def _texts_of(row: goldfile.Row) -> dict[str, str]:
-    return {name: goldfile.json_of(value) for name, value in row.items()}
 
 
 class _About:
@@ -301,21 +281,34 @@ _OF_GOLD = (
 class _Said:
     """What people said about some responses, by dimension and target."""
 
-    def __init__(self, round: Round, responses: list[int], people: People, seen: FirstSeen, *, notes: bool):
+    def __init__(
+        self,
+        round: Round,
+        responses: list[int],
+        dimensions: Iterable[str],
+        people: People,
+        seen: FirstSeen,
+        *,
+        notes: bool,
+    ):
         self.people, self.seen = people, seen
         self.imported = round.kind == Round.Kind.IMPORTED
         about: Any = {"round": round, "response__in": responses}
-        gold = GoldLabel.objects.filter(**about).order_by()
+        # SQLite would look through all gold of the round each time: it may find it by the responses only.
+        gold = GoldLabel.objects.alias(of=F("round_id") + 0).filter(of=round.pk, response__in=responses)
         self.gold = {
-            _key(*target): _Gold._make(rest)
-            for *target, rest in _with_target(gold.values_list(*_OF_TARGET, *_OF_GOLD))
+            _key(dimension, response, claim, passage): _Gold._make(rest)
+            for dimension, response, claim, passage, *rest in gold.order_by().values_list(
+                *_OF_TARGET, *_OF_GOLD
+            )
         }
         self.annotations: dict[tuple[str, Any], list[Figures]] = {}
-        given = Annotation.objects.filter(**about).order_by("grader__number")
-        for *target, (grader, label, note, at) in _with_target(
-            given.values_list(*_OF_TARGET, "grader_id", "label", "note", "updated_at")
+        # The dimensions lead to an index, or all labels of the round were looked through.
+        given = Annotation.objects.filter(**about, dimension__in=dimensions).order_by("grader__number")
+        for dimension, response, claim, passage, grader, label, note, at in given.values_list(
+            *_OF_TARGET, "grader_id", "label", "note", "updated_at"
         ):
-            self.annotations.setdefault(_key(*target), []).append(
+            self.annotations.setdefault(_key(dimension, response, claim, passage), []).append(
                 {
                     "grader": people.by_pk[grader],
                     "label": label,
@@ -352,12 +345,6 @@ class _Said:
             "at": utc(gold.at),
             "judge_seen": gold.judge_seen or had_seen(self.seen, gold.by, gold.at),
         }
-
-
-def _with_target(rows: Iterable[tuple]) -> Iterator[tuple]:
-    """Rows that begin with what they are about, and the rest of each."""
-    for row in rows:
-        yield (*row[: len(_OF_TARGET)], row[len(_OF_TARGET) :])
 
 
 def _key(dimension: str, response: int, claim: int | None, passage: int | None) -> tuple[str, Any]:

@@ -4,88 +4,27 @@ The export writes with these functions and the recomputation reads with them, fr
 """
 
 import hashlib
-import json
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
-from typing import Any, Self
+from typing import Any
 
-import msgspec
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 
+from calibration.gold_lines import FIELDS, Record, Row
 from calibration.measures import Figures, agreement_of
 from calibration.rate_measures import rates_of
 from calibration.table import MISSING, Column, Table, Targets, gold_column, grader_column
-from evalsets.hashing import canonical_json, fingerprint
-from evalsets.inert import inert
+from evalsets.hashing import fingerprint
 from evalsets.labels import LABELS
 
 GOLD, UNRESOLVED, CSV = "gold.jsonl", "unresolved.jsonl", "gold.csv"
 PARQUET, MANIFEST, CARD = "gold.parquet", "manifest.json", "README.md"
 FILTERED = "filtered"  # the reason of a gold record that was not asked for: kept without its texts
 
-FIELDS = (
-    "evalset",
-    "version",
-    "content_hash",
-    "round",
-    "system_run",
-    "system_run_hash",
-    "sample",
-    "split",
-    "flag",
-    "item_id",
-    "response_id",
-    "claim_id",
-    "dimension",
-    "label",
-    "source",
-    "annotations",
-    "adjudication",
-    "rubric_version",
-    "target_sha256",
-    "strata",
-    "answerable",
-    "unanswerable_reason",
-    "system",
-    "question",
-    "response",
-    "claim",
-    "context",
-    "passage",
-    "assigned",
-    "not_asked",
-    "decision",
-    "calibration_split",
-)
-# What an unresolved target keeps: everything that a figure rests on, and no text.
-UNRESOLVED_FIELDS = (
-    "version",
-    "round",
-    "system_run",
-    "sample",
-    "split",
-    "flag",
-    "item_id",
-    "response_id",
-    "claim_id",
-    "passage",
-    "dimension",
-    "reason",
-    "annotations",
-    "strata",
-    "answerable",
-    "unanswerable_reason",
-    "assigned",
-    "not_asked",
-    "decision",
-    "empty",
-)
 # The marks of exports before this version, which lack the rest.
 REQUIRED_FIELDS = tuple(name for name in FIELDS if name != "calibration_split")
 # Depends on the order of the graders' names, which the files do not tell.
@@ -93,73 +32,16 @@ BY_NAME = "kappa_first_two_by_name"
 # Numbers of responses, which mean nothing outside of the table that they count.
 BY_NUMBER = "review_queue"
 
-Row = dict[str, Any]
 Key = tuple[str, str, int | None, str]
-Cells = list[str | None]  # in the order of FIELDS
-ToText = Callable[[Any], str]
-NO_TEXTS: Mapping[str, str] = {}
-AROUND = 100  # what a short text takes in memory beside its characters
 
 
 # Records
-
-
-json_of: ToText = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def key_of(row: Row) -> Key:
     """What names a target in a file: response, claim, rank of the passage, dimension."""
     rank = row["passage"]["rank"] if row["passage"] else None
     return row["response_id"], row["claim_id"] or "", rank, row["dimension"]
-
-
-class Remembered:
-    """A text made of a value, once for each object: the records of one response share theirs."""
-
-    MOST = 1_000_000  # characters
-
-    def __init__(self, made: ToText) -> None:
-        self._made = made
-        self._held: dict[int, tuple[Any, str]] = {}  # with the object itself, or its id would be another's
-        self._characters = 0
-
-    def __call__(self, value: Any) -> str:
-        found = self._held.get(id(value))
-        if found is None:
-            found = value, self._made(value)
-            self._characters += len(found[1]) + AROUND
-            if self._characters > self.MOST:
-                self._held, self._characters = {}, len(found[1])
-            self._held[id(value)] = found
-        return found[1]
-
-
-_ABOUT = ("claim", "context", "passage", "question", "response")  # in the order of canonical JSON
-
-
-def target_hash(row: Mapping[str, Any], canonical: ToText = canonical_json) -> str:
-    """What the label is about: question, response, claim, the passages as served, and which one of them."""
-    about = [f'"{name}":{canonical(row[name])}' for name in _ABOUT if name != "passage" or row[name]]
-    return hashlib.sha256(("{" + ",".join(about) + "}").encode("utf-8")).hexdigest()
-
-
-def line_of(row: Row, texts: Mapping[str, str] = NO_TEXTS) -> bytes:
-    """The record as a line; `texts` holds the JSON of what was written before."""
-    parts = [f'"{name}": {texts[name] if name in texts else json_of(value)}' for name, value in row.items()]
-    return ("{" + ", ".join(parts) + "}\n").encode("utf-8")
-
-
-def cells_of(row: Row, texts: Mapping[str, str]) -> Cells:
-    """The record as columns of text: nested values as JSON."""
-    return [
-        value if value is None or type(value) is str else texts[name]
-        for name, value in zip(FIELDS, map(row.get, FIELDS), strict=True)
-    ]
-
-
-def csv_of(cells: Cells) -> list[str]:
-    """The same for a spreadsheet: nothing that it would run."""
-    return ["" if cell is None else inert(cell) for cell in cells]
 
 
 def manifest_hash(manifest: Mapping[str, Any]) -> str:
@@ -213,16 +95,24 @@ class Gathered:
         self._responses: dict[str, int] = {}
         self._items: dict[str, int] = {}
         self._item_facts: dict[int, Figures] = {}
+        self._of: Row | None = None  # what the latest record shares, and whose it is
+        self._response = self._item = -1
 
-    def add(self, row: Row) -> None:
-        response = self._responses.setdefault(row["response_id"], len(self._responses))
-        item = self._items.setdefault(row["item_id"], len(self._items))
-        self._item_facts[item] = {
+    def add(self, record: Record) -> None:
+        row = record.row
+        if record.shared.row is not self._of:
+            self._take_shared(record.shared.row)
+        self._said[row["dimension"]].add(row, self._response, self._item)
+
+    def _take_shared(self, row: Row) -> None:
+        self._response = self._responses.setdefault(row["response_id"], len(self._responses))
+        self._item = self._items.setdefault(row["item_id"], len(self._items))
+        self._item_facts[self._item] = {
             "strata": row["strata"],
             "answerable": row["answerable"],
             "reason": row["unanswerable_reason"] or "",
         }
-        self._said[row["dimension"]].add(row, response, item)
+        self._of = row
 
     def tables(self) -> dict[str, Table]:
         """One table a dimension."""
@@ -333,13 +223,6 @@ class _Said:
         return mask
 
 
-def without_texts(row: Row) -> Row:
-    """A gold record that was not asked for, as it stands beside the unresolved: figures rest on it too."""
-    kept = {name: row.get(name) for name in UNRESOLVED_FIELDS}
-    said = {"reason": FILTERED, "empty": not row["response"].strip()}
-    return kept | said | {"label": row["label"], "source": row["source"]}
-
-
 def _number(pseudonym: str) -> tuple[int, str]:
     digits = pseudonym.rpartition(" ")[2]
     return (int(digits) if digits.isdecimal() else 0, pseudonym)
@@ -399,120 +282,3 @@ def without(figures: Any, key: str) -> Any:
     if isinstance(figures, list):
         return [without(value, key) for value in figures]
     return figures
-
-
-# Read again
-
-
-# Of a record each value as it stands there; empty where it does not.
-_Fragments = msgspec.defstruct(
-    "_Fragments",
-    [(name, msgspec.Raw, msgspec.Raw()) for name in dict.fromkeys((*FIELDS, *UNRESOLVED_FIELDS))],
-)
-_fragments = msgspec.json.Decoder(_Fragments).decode
-
-
-class _Values:
-    """Values of JSON fragments; what the records of one response repeat is read once, and is one object."""
-
-    MOST = 1_000_000  # bytes of fragments
-
-    def __init__(self) -> None:
-        self._held: dict[bytes, tuple[Any, str]] = {}
-        self._size = 0
-
-    def row_of(self, line: bytes) -> tuple[Row, dict[str, str]]:
-        """The values of a line, and the JSON that would be written of each."""
-        try:
-            fragments = msgspec.structs.asdict(_fragments(line))
-        except msgspec.MsgspecError:
-            row = json.loads(line.decode("utf-8"))  # which says what is wrong with it
-            return row, {name: json_of(value) for name, value in dict(row).items()}
-        row, texts = {}, {}
-        for name, raw in fragments.items():
-            if fragment := bytes(raw):
-                row[name], texts[name] = self._held.get(fragment) or self._read(fragment)
-        return row, texts
-
-    def _read(self, fragment: bytes) -> tuple[Any, str]:
-        value = json.loads(fragment.decode("utf-8"))
-        found = value, json_of(value)
-        self._size += len(fragment) + AROUND
-        if self._size > self.MOST:
-            self._held, self._size = {}, len(fragment)
-        self._held[fragment] = found
-        return found
-
-
-def records_with_texts(path: Path) -> Iterator[tuple[Row, dict[str, str]]]:
-    """The records of a file of JSON lines, each with the JSON of its values."""
-    values = _Values()
-    with path.open("rb") as file:
-        for line in file:
-            yield values.row_of(line)
-
-
-def records(path: Path) -> Iterator[Row]:
-    """The records of a file of JSON lines; what they repeat may be one object in all of them."""
-    return (row for row, _texts in records_with_texts(path))
-
-
-# Parquet
-
-
-def columns_of(rows: Sequence[Cells]) -> pyarrow.Table:
-    columns = zip(*rows, strict=True) if rows else [()] * len(FIELDS)
-    return pyarrow.table(
-        [pyarrow.array(column, type=pyarrow.string()) for column in columns], schema=_COLUMNS
-    )
-
-
-_COLUMNS = pyarrow.schema([(name, pyarrow.string()) for name in FIELDS])
-
-
-class ParquetFile:
-    """The records as columns of text; written in batches."""
-
-    BATCH = 1000
-
-    def __init__(self, path: Path):
-        self.writer = pyarrow.parquet.ParquetWriter(path, _COLUMNS)
-        self.rows: list[Cells] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._flush()
-        self.writer.close()
-
-    def write(self, cells: Cells) -> None:
-        self.rows.append(cells)
-        if len(self.rows) >= self.BATCH:
-            self._flush()
-
-    def _flush(self) -> None:
-        self.writer.write_table(columns_of(self.rows))
-        self.rows = []
-
-
-class ParquetRows:
-    """The records of a Parquet file as they stand there, some at a time.
-
-    Raises
-    ------
-    OSError, ValueError
-        It cannot be read.
-    """
-
-    def __init__(self, path: Path):
-        self._batches = pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=ParquetFile.BATCH)
-        self._left = _COLUMNS.empty_table()
-
-    def take(self, number: int) -> pyarrow.Table:
-        """The next ones; fewer where the file ends."""
-        while len(self._left) < number and (batch := next(self._batches, None)) is not None:
-            more = pyarrow.Table.from_batches([batch])
-            self._left = pyarrow.concat_tables([self._left, more]) if len(self._left) else more
-        taken, self._left = self._left.slice(0, number), self._left.slice(number)
-        return taken

@@ -8,29 +8,42 @@ hash and listed under `quoted`.
 """
 
 import csv
+import io
 import json
 import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
 from calibration import goldfile
+from calibration.gold_lines import (
+    CSV_HEADER,
+    FIELDS,
+    UNRESOLVED_FIELDS,
+    Columns,
+    ParquetFile,
+    ParquetRows,
+    Record,
+    Row,
+    by_field,
+    columns_of,
+    csv_of,
+    records_of,
+)
 from calibration.goldcard import card_of
-from calibration.goldfile import Row
 from calibration.measures import Figures
 from calibration.partition import part_of
-from evalsets.hashing import canonical_json
 from evalsets.labels import LABELS
 
 TOLERANCE = 1e-12
 FIGURES = ("counts", "agreement", "rates")
 SHOWN = 100  # differences that are listed one by one
-AT_ONCE = goldfile.ParquetFile.BATCH  # records in memory at a time
+AT_ONCE = ParquetFile.BATCH  # records in memory at a time
 
 Difference = dict[str, Any]
 
@@ -95,16 +108,14 @@ def _labels(manifest: Figures) -> dict[str, tuple[str, ...]]:
     return LABELS | {name: dimension.labels for name, dimension in _optional(manifest).items()}
 
 
-def _rows(
-    path: Path, fields: tuple[str, ...], labels: dict[str, tuple[str, ...]]
-) -> Iterator[tuple[Row, dict[str, str]]]:
-    number = 0
+def _rows(path: Path, fields: tuple[str, ...], labels: dict[str, tuple[str, ...]]) -> Iterator[Record]:
+    number, wanted = 0, set(fields)
     try:
-        for number, (row, texts) in enumerate(goldfile.records_with_texts(path), 1):
-            missing = [name for name in fields if name not in row]
-            if missing or row["dimension"] not in labels:
+        for number, record in enumerate(records_of(path), 1):
+            if not wanted <= record.row.keys() or record.row["dimension"] not in labels:
+                missing = [name for name in fields if name not in record.row]
                 raise Unreadable(f"{path.name}, line {number}: {', '.join(missing) or 'unknown dimension'}")
-            yield row, texts
+            yield record
     except (OSError, ValueError, TypeError) as error:
         raise Unreadable(f"{path.name}, line {number + 1}: {error}") from error
 
@@ -150,7 +161,6 @@ class _Records:
     def __init__(self, manifest: Figures) -> None:
         self.manifest, self.labels = manifest, _labels(manifest)
         self.gathered = goldfile.Gathered(manifest["systems"], _optional(manifest))
-        self.canonical = goldfile.Remembered(canonical_json)
         self.part = _part_of(manifest.get("calibration_split"))
         self.seen: Counter[tuple[Any, ...]] = Counter()
         self.reasons: dict[str, Counter[str]] = {dimension: Counter() for dimension in self.labels}
@@ -164,17 +174,20 @@ class _Records:
             self.beside.append(_Csv(files, folder / goldfile.CSV))
             if goldfile.PARQUET in self.manifest["files"]:
                 self.beside.append(_Parquet(folder / goldfile.PARQUET))
-            while rows := list(islice(gold, AT_ONCE)):
-                cells = [goldfile.cells_of(row, texts) for row, texts in rows]
-                for row, _texts in rows:
-                    self._gold(row)
+            while records := list(islice(gold, AT_ONCE)):
+                self._gather(records)
+                for record in records:
+                    self._check(record)
+                written = [Columns(record.shared, record.own_cells) for record in records]
                 for other in self.beside:
-                    other.compare(cells)
+                    other.compare(written)
             for other in self.beside:
                 other.close()
-        for row, _texts in _rows(folder / goldfile.UNRESOLVED, goldfile.UNRESOLVED_FIELDS, self.labels):
-            self.reasons[row["dimension"]][row["reason"]] += 1
-            self._gather(row)
+        unresolved = _rows(folder / goldfile.UNRESOLVED, UNRESOLVED_FIELDS, self.labels)
+        while records := list(islice(unresolved, AT_ONCE)):
+            self._gather(records)
+            for record in records:
+                self.reasons[record.row["dimension"]][record.row["reason"]] += 1
 
     def differences(self) -> list[Difference]:
         twice = [(target, times) for target, times in self.seen.items() if times > 1]
@@ -187,14 +200,15 @@ class _Records:
             *(found for other in self.beside for found in other.differences()),
         ]
 
-    def _gather(self, row: Row) -> None:
-        self.seen[_target(row)] += 1
+    def _gather(self, records: list[Record]) -> None:
         with _figures_possible():
-            self.gathered.add(row)
+            for record in records:
+                self.seen[_target(record.row)] += 1
+                self.gathered.add(record)
 
-    def _gold(self, row: Row) -> None:
-        self._gather(row)
-        hashed = goldfile.target_hash(row, self.canonical)
+    def _check(self, record: Record) -> None:
+        row = record.row
+        hashed = record.shared.target_hash(row["claim"], row["passage"])
         if hashed != row["target_sha256"]:
             where = _name(row) + _of_passage(row)
             self.of_records += _compared(f"{where}: target_sha256", row["target_sha256"], hashed)
@@ -221,7 +235,7 @@ def _part_of(split: Figures | None) -> Callable[[str], str] | None:
         seed, share, few_shot = split["seed"], float(split["tuning_share"]), set(split["few_shot"])
     except (KeyError, TypeError, ValueError) as error:
         raise Unreadable(f"{goldfile.MANIFEST}: calibration_split: {error!r}") from error
-    return partial(part_of, seed=seed, tuning_share=share, few_shot=few_shot)
+    return lru_cache(maxsize=1)(partial(part_of, seed=seed, tuning_share=share, few_shot=few_shot))
 
 
 def _target(row: Row) -> tuple[Any, ...]:
@@ -240,26 +254,52 @@ def _is_consistent(row: Row, known: tuple[str, ...]) -> bool:
 
 
 class _Csv:
-    """The lines of the CSV file beside the records."""
+    """The lines of the CSV file beside the records: bytes as they would be written are not taken apart."""
 
     def __init__(self, files: ExitStack, path: Path) -> None:
         csv.field_size_limit(sys.maxsize)
         self.name, self.records, self.lines = path.name, 0, 0
         self.of_cells: list[Difference] = []
+        self.reader: Iterator[list[str]] | None = None
+        self.header: list[str] | None = list(FIELDS)
         try:
-            self.reader = csv.reader(files.enter_context(path.open(encoding="utf-8", newline="")))
+            self.file = files.enter_context(path.open("rb"))
         except OSError as error:
             raise Unreadable(f"{path.name}: {error}") from error
-        self.header = self._next()
+        if not self._is_next(CSV_HEADER):
+            self.header = self._next()
+
+    def _is_next(self, text: str) -> bool:
+        """Whether the file goes on with exactly this, and has been as expected so far."""
+        if self.reader is not None:
+            return False
+        wanted = text.encode("utf-8", "surrogatepass")
+        try:
+            here = self.file.tell()
+            if self.file.read(len(wanted)) == wanted:
+                return True
+            self.file.seek(here)
+        except OSError as error:
+            raise Unreadable(f"{self.name}: {error}") from error
+        return False
 
     def _next(self) -> list[str] | None:
+        if self.reader is None:
+            self.reader = csv.reader(io.TextIOWrapper(self.file, encoding="utf-8", newline=""))
         try:
             return next(self.reader, None)
         except (OSError, csv.Error, UnicodeDecodeError) as error:
             raise Unreadable(f"{self.name}: {error}") from error
 
-    def compare(self, records: list[goldfile.Cells]) -> None:
-        for wanted in map(goldfile.csv_of, records):
+    def compare(self, records: list[Columns]) -> None:
+        if self._is_next("".join(shared.sheet_line(own) for shared, own in records)):
+            self.records += len(records)
+            self.lines += len(records)
+        else:
+            self._compare_cells(records)
+
+    def _compare_cells(self, records: list[Columns]) -> None:
+        for wanted in map(csv_of, records):
             self.records += 1
             cells = self._next()
             if cells is None:
@@ -268,7 +308,7 @@ class _Csv:
             if cells != wanted:
                 where = f"{self.name}, record {self.records}"
                 self.of_cells += _compared(f"{where}: cells", len(cells), len(wanted))
-                for name, cell, its in zip(goldfile.FIELDS, cells, wanted, strict=False):
+                for name, cell, its in zip(FIELDS, cells, wanted, strict=False):
                     self.of_cells += _compared(f"{where}: {name}", cell, its)
 
     def close(self) -> None:
@@ -279,7 +319,7 @@ class _Csv:
         lines = -1 if self.header is None else self.lines
         return [
             *_compared(f"{self.name}: rows", lines, self.records),
-            *_compared(f"{self.name}: columns", self.header, list(goldfile.FIELDS)),
+            *_compared(f"{self.name}: columns", self.header, list(FIELDS)),
             *self.of_cells,
         ]
 
@@ -291,7 +331,7 @@ class _Parquet:
         self.name, self.records, self.rows = path.name, 0, 0
         self.of_rows: list[Difference] = []
         with self._readable():
-            self.parquet = goldfile.ParquetRows(path)
+            self.parquet = ParquetRows(path)
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -300,14 +340,13 @@ class _Parquet:
         except (OSError, ValueError, TypeError) as error:
             raise Unreadable(f"{self.name}: {error}") from error
 
-    def compare(self, records: list[goldfile.Cells]) -> None:
+    def compare(self, records: list[Columns]) -> None:
         with self._readable():
             found = self.parquet.take(len(records))
-            if not found.equals(goldfile.columns_of(records)):
-                for number, (row, wanted) in enumerate(
-                    zip(found.to_pylist(), records, strict=False), self.records + 1
+            if not found.equals(columns_of(records)):
+                for number, (row, its) in enumerate(
+                    zip(found.to_pylist(), map(by_field, records), strict=False), self.records + 1
                 ):
-                    its = dict(zip(goldfile.FIELDS, wanted, strict=True))
                     if row != its:
                         self.of_rows += _compared(f"{self.name}, record {number}", row, its)
         self.records += len(records)

@@ -1,5 +1,6 @@
 """Small labelled eval sets, written straight into the tables: fast, and without the import in between."""
 
+import json
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
@@ -236,3 +237,9 @@ def from_codes(rows, *, slug="set", origin="run", gold_from_graders=False):
         claim = labelled.claim(response, GROUNDING[first], GROUNDING[second], gold=gold)
         verdicts.append((response, claim, GROUNDING[judge]))
     return labelled, judged(labelled, verdicts, origin=origin)
+
+
+def records(path):
+    """The records of a file of a gold export."""
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]

@@ -16,12 +16,13 @@ from django.core.management.base import CommandError
 from django.db import transaction
 
 from annotate.models import Flag, Round
-from calibration import gold_export, goldfile
+from calibration import gold_export, gold_lines, goldfile
+from calibration import recompute as recomputing
 from calibration.design import record_design
 from calibration.recompute import recompute
 from evalsets.hashing import fingerprint
 from evalsets.inert import inert
-from tests.calibration.labelled import judged, labelled_set
+from tests.calibration.labelled import judged, labelled_set, records
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
@@ -77,7 +78,7 @@ def exported(kept_files, tmp_path):
 
 
 def lines(folder, name):
-    return list(goldfile.records(folder / name))
+    return records(folder / name)
 
 
 def test_every_target_is_in_one_of_the_two_files(exported):
@@ -310,12 +311,18 @@ def test_a_draft_has_no_gold_to_hand_out(tmp_path):
         call_command("export_gold", "set@1", "--out", str(tmp_path))
 
 
+def own_of(form, texts):
+    return {name: json.loads(text) for name, text in zip(form.own, texts, strict=True)}
+
+
 def test_an_export_that_does_not_match_the_database_is_not_handed_out(tmp_path, monkeypatch):
     labelled = a_set()
     monkeypatch.setattr(
-        gold_export.goldfile,
-        "line_of",
-        lambda row, _texts: goldfile.json.dumps(row | {"label": "supported"}).encode() + b"\n",
+        gold_lines.Shared,
+        "line",
+        lambda shared, form, own: (
+            json.dumps(shared.row | own_of(form, own) | {"label": "supported"}).encode() + b"\n"
+        ),
     )
     with pytest.raises(RuntimeError, match="does not match"):
         gold_export.export_gold(version=labelled.version, round=labelled.round, out=tmp_path)
@@ -410,7 +417,11 @@ def test_the_parts_of_the_design_are_marked_and_follow_from_the_manifest(tmp_pat
 def rewrite(folder, change):
     """Edit every gold record and mend all hashes, so that only what follows from them can tell."""
     rows = [change(row) for row in lines(folder, "gold.jsonl")]
-    (folder / "gold.jsonl").write_bytes(b"".join(goldfile.line_of(row) for row in rows))
+    write_lines(folder, rows)
+
+
+def write_lines(folder, rows):
+    (folder / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     manifest = json.loads((folder / "manifest.json").read_text())
     for name in manifest["files"]:
         manifest["files"][name] = goldfile.file_facts(folder / name)
@@ -418,15 +429,71 @@ def rewrite(folder, change):
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
-def test_what_is_written_once_for_many_records_never_changes_a_byte(tmp_path, monkeypatch):
-    labelled = a_set()
-    given = {"version": labelled.version, "round": labelled.round}
-    gold_export.export_gold(**given, out=tmp_path / "usual")
-    monkeypatch.setattr(goldfile.Remembered, "MOST", 0)  # forgets everything at once
-    monkeypatch.setattr(goldfile._Values, "MOST", 0)
-    gold_export.export_gold(**given, out=tmp_path / "alone")
-    for name in ("gold.jsonl", "gold.csv", "gold.parquet", "unresolved.jsonl"):
-        assert (tmp_path / "usual" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
+TRICKY = [
+    "",
+    "plain",
+    "=1+1",
+    " -x",
+    'a "word"',
+    "a, b",
+    "a\r\nb",
+    "\n",
+    "100 % of %s",
+    "ü \u2028 😀",
+    "'",
+    None,
+]
+
+
+@pytest.mark.parametrize("shift", range(len(TRICKY)))
+def test_a_line_of_the_sheet_is_that_of_the_standard_writer(shift):
+    cells = {name: TRICKY[(place + shift) % len(TRICKY)] for place, name in enumerate(gold_lines.FIELDS)}
+    shared = gold_lines.Shared({name: cells[name] for name in gold_lines.SHARED})
+    own = [cells[name] for name in gold_lines.GOLD_FORM.own]
+    sheet = io.StringIO()
+    csv.writer(sheet).writerow([inert(cell or "") for cell in cells.values()])
+    assert shared.sheet_line(own) == sheet.getvalue()
+    line = shared.line(gold_lines.GOLD_FORM, [gold_lines.json_of(cell) for cell in own])
+    assert line.decode() == json.dumps(cells, ensure_ascii=False) + "\n"
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, False, 1, 0, 1.0, -0.5, "", "1", [], [[]], {}, {"a": [1, True]}]
+)
+def test_json_is_that_of_the_standard_writer(value):
+    assert gold_lines.json_of(value) == json.dumps(value, ensure_ascii=False)
+
+
+def test_what_records_share_is_read_anew_where_one_differs(exported):
+    folder, _manifest = exported
+    rows = lines(folder, "gold.jsonl")
+    rows[1]["question"] = "Another?"
+    write_lines(folder, rows)
+    hashes = [found for found in recompute(folder)["differences"] if "target_sha256" in found["where"]]
+    assert [found["where"] for found in hashes] == ["gold of r1 c2 grounding: target_sha256"]
+
+
+def test_a_sheet_with_other_quotes_and_ends_of_lines_is_the_same_sheet(exported):
+    folder, _manifest = exported
+    path = folder / "gold.csv"
+    cells = list(csv.reader(io.StringIO(path.read_bytes().decode(), newline="")))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(cells)
+    with_new_hashes(folder)
+    assert recompute(folder)["differences"] == []
+
+
+def test_a_cell_is_named_by_its_record_wherever_it_stands(exported, monkeypatch):
+    monkeypatch.setattr(recomputing, "AT_ONCE", 2)
+    folder, _manifest = exported
+    sheet = (folder / "gold.csv").read_bytes()
+    edited = sheet.replace(b",c6,", b",c9,", 1).replace(b"abstention,REFUSED", b"abstention,ANSWERED", 1)
+    (folder / "gold.csv").write_bytes(edited)
+    with_new_hashes(folder)
+    assert [found["where"] for found in recompute(folder)["differences"]] == [
+        "gold.csv, record 4: claim_id",
+        "gold.csv, record 7: label",
+    ]
 
 
 def test_a_line_and_its_hash_are_those_of_the_standard_writers(exported):

@@ -6,12 +6,13 @@ import json
 import pytest
 
 from annotate import services
-from calibration import gold_export, goldfile
+from calibration import gold_export
 from calibration.models import Judge, JudgeRun, Verdict
 from calibration.native_file import export_version
 from calibration.recompute import recompute
 from tests.annotate.rich import open_rich, tell, tell_all
 from tests.annotate.worlds import make_version, response_of
+from tests.calibration.labelled import records
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def exported(round, tmp_path):
 
 
 def rows_of(folder, name, dimension):
-    return [row for row in goldfile.records(folder / name) if row["dimension"] == dimension]
+    return [row for row in records(folder / name) if row["dimension"] == dimension]
 
 
 def test_gold_of_a_citation_names_claim_and_passage(exported):
@@ -169,12 +170,12 @@ def test_a_split_claim_keeps_gold_in_no_dimension(round, lead, tmp_path):
     parts = [("It leaves at noon.", "supported"), ("It takes dogs.", "contradicted")]
     services.split_claim(round=round, claim=claim, parts=parts, person=lead)
     manifest = gold_export.export_gold(version=round.version, round=round, out=tmp_path)
-    gold = [row for row in goldfile.records(tmp_path / "gold.jsonl") if row["claim_id"]]
+    gold = [row for row in records(tmp_path / "gold.jsonl") if row["claim_id"]]
     assert {(row["dimension"], row["claim_id"]) for row in gold} == {
         ("grounding", "c1.1"),
         ("grounding", "c1.2"),
     }
-    whole = [row for row in goldfile.records(tmp_path / "unresolved.jsonl") if row["claim_id"] == "c1"]
+    whole = [row for row in records(tmp_path / "unresolved.jsonl") if row["claim_id"] == "c1"]
     assert {row["reason"] for row in whole if row["response_id"] == "response-6"} == {"split"}
     assert "citation_support" in {row["dimension"] for row in whole}
     assert recompute(tmp_path)["matches"]

@@ -14,14 +14,20 @@ from django.urls import reverse
 
 from annotate import services
 from annotate.models import Adjudication, Assignment, GoldLabel
-from calibration import gold_export, goldfile
+from calibration import gold_export
+from calibration.gold_lines import FIELDS, Shared
 from calibration.recompute import recompute
 from evalsets.models import EvalSetVersion, Membership
 from tests.api import Api, problem
 from tests.calibration.api_world import define
+from tests.calibration.labelled import records
 from tests.calibration.test_gold import a_set
 
 pytestmark = pytest.mark.django_db
+
+
+def hash_of(row):
+    return Shared(row).target_hash(row["claim"], row["passage"])
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +76,7 @@ def edit_csv(folder, line, **cells):
         rows = list(csv.DictReader(file))
     rows[line - 1] |= cells
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, goldfile.FIELDS)
+        writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
         writer.writerows(rows)
 
@@ -117,10 +123,10 @@ def test_every_kind_of_edit_is_told_apart(labelled, folder):
     edit(folder, 3, claim_id="c99")
     edit(folder, 4, strata={"language": "fr"})
     lines = (folder / "gold.jsonl").read_text(encoding="utf-8").rstrip("\n").split("\n")
-    unresolved = next(r for r in goldfile.records(folder / "unresolved.jsonl") if r["reason"] == "unresolved")
+    unresolved = next(r for r in records(folder / "unresolved.jsonl") if r["reason"] == "unresolved")
     added = json.loads(lines[0]) | {"claim_id": unresolved["claim_id"], "label": "unsupported"}
     added |= {"claim": "claim 3", "target_sha256": ""}
-    added["target_sha256"] = goldfile.target_hash(added)
+    added["target_sha256"] = hash_of(added)
     (folder / "gold.jsonl").write_text("\n".join([*lines[:-1], json.dumps(added)]) + "\n", encoding="utf-8")
     told = run(labelled, folder)
 
@@ -209,8 +215,8 @@ def test_an_edited_text_is_named_and_refused(labelled, folder, field):
 
 
 def test_an_edited_passage_is_refused_though_its_hash_was_mended(labelled, folder):
-    row = next(goldfile.records(folder / "gold.jsonl")) | {"context": [{"id": "p1", "text": "other"}]}
-    edit(folder, 1, context=row["context"], target_sha256=goldfile.target_hash(row))
+    row = records(folder / "gold.jsonl")[0] | {"context": [{"id": "p1", "text": "other"}]}
+    edit(folder, 1, context=row["context"], target_sha256=hash_of(row))
     assert [(p["line"], p["field"]) for p in refused(labelled, folder)] == [(1, "context")]
 
 
@@ -252,7 +258,7 @@ def test_a_damaged_archive_is_refused(labelled, folder, tmp_path):
 
 
 def test_columns_that_are_facts_may_be_missing(labelled, folder):
-    lines = list(goldfile.records(folder / "gold.jsonl"))
+    lines = records(folder / "gold.jsonl")
     for row in lines:
         del row["annotations"], row["strata"]
     alone = folder.with_name("alone.jsonl")
@@ -300,7 +306,7 @@ def test_the_next_export_has_the_change_and_matches_itself(labelled, folder, lea
     run(labelled, folder, **take(folder, lead))
     out = tmp_path / "again"
     gold_export.export_gold(version=labelled.version, round=labelled.round, out=out)
-    row = list(goldfile.records(out / "gold.jsonl"))[1]
+    row = records(out / "gold.jsonl")[1]
     assert (row["label"], row["adjudication"]["reason"]) == ("supported", "reimported")
     assert recompute(out)["matches"]
     assert run(labelled, folder)["counts"]["changed"] == 0
@@ -336,7 +342,7 @@ def test_what_cannot_be_taken_over_stays_and_is_told(labelled, folder, lead):
     added = json.loads(lines[-1]) | {"response_id": "r3", "claim_id": "c1", "dimension": "grounding"}
     added |= {"label": "supported", "response": "An answer.", "claim": "claim 1", "context": []}
     added |= {"question": "question i1"}
-    added["target_sha256"] = goldfile.target_hash(added)
+    added["target_sha256"] = hash_of(added)
     (folder / "gold.jsonl").write_text("\n".join([*lines, json.dumps(added)]) + "\n", encoding="utf-8")
     told = run(labelled, folder, **take(folder, lead))
     assert [(c["line"], c["why_no_gold"], c["can_be_taken"]) for c in told["new"]] == [
