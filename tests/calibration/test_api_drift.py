@@ -7,7 +7,7 @@ from calibration.judge_warm_up import ask_waiting
 from calibration.models import Judge, JudgeRun, SentinelPlan
 from tests.api import Api, problem
 from tests.calibration.api_world import define
-from tests.calibration.test_drift import answered, kept_judge, trusted  # noqa: F401  (fixtures)
+from tests.calibration.test_drift import answered, kept_trusted, trusted  # noqa: F401  (fixtures)
 from tests.calibration.test_watches import REFUSAL
 
 pytestmark = pytest.mark.django_db
