@@ -1,10 +1,9 @@
-"""The gold export: what is in the files, what is made inert, and that every figure follows from the files."""
+"""The gold export: what is in the files, what is made inert, and which records are chosen."""
 
 import csv
 import io
 import json
 import re
-import shutil
 import zipfile
 
 import pyarrow.parquet
@@ -13,72 +12,16 @@ import yaml
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import transaction
 
-from annotate.models import Flag, Round
-from calibration import gold_export, gold_lines, goldfile
-from calibration import recompute as recomputing
+from calibration import gold_export, gold_lines
 from calibration.design import record_design
 from calibration.recompute import recompute
 from evalsets.hashing import fingerprint
 from evalsets.inert import inert
-from tests.calibration.labelled import judged, labelled_set, records
+from tests.calibration.gold_set import a_set, edit, lines, write_lines
+from tests.calibration.labelled import judged, labelled_set
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
-
-
-def a_set(kind=Round.Kind.FIRST):
-    """Two systems, agreed, adjudicated and open claims, a split, an empty response, one without a claim."""
-    labelled = labelled_set(kind=kind)
-    item = labelled.item("i1", strata={"language": "en"}, answerable=True)
-    other = labelled.item(
-        "i2", strata={"language": "de"}, answerable=False, unanswerable_reason="false_premise"
-    )
-    loose, strict = labelled.run("loose"), labelled.run("strict")
-    first = labelled.response("r1", item=item, run=loose, text="=2+2 is what it says", assigned=True)
-    first.passages.create(rank=1, passage_id="p1", title="T", text="A passage.\nWith \u2028 and 😀")
-    labelled.claim(first, "supported", "supported", decision=True)
-    labelled.claim(first, "supported", "unsupported", gold="unsupported")
-    labelled.claim(first, "contradicted", "unsupported")
-    labelled.claim(first, "unverifiable", "unverifiable")
-    parent = labelled.claim(first, "supported", "contradicted")
-    for label in ("supported", "contradicted"):
-        labelled.claim(first, gold=label, parent=parent)
-    labelled.verdict_on_response(first, "ANSWERED", "ANSWERED")
-    second = labelled.response("r2", item=other, run=strict, text="I cannot tell.")
-    labelled.verdict_on_response(second, "REFUSED", "ANSWERED", gold="REFUSED")
-    third = labelled.response("r3", item=item, run=strict)
-    labelled.claim(third, "supported", None)
-    labelled.response("r4", item=other, run=loose, text=" ", assigned=False)
-    Flag.objects.create(round=labelled.round, response=second, grader=labelled.graders[0], note="look")
-    labelled.freeze()
-    return labelled
-
-
-def files_of_a_set(folder):
-    """The files alone: the rows are taken back."""
-    with transaction.atomic():
-        labelled = a_set()
-        manifest = gold_export.export_gold(version=labelled.version, round=labelled.round, out=folder)
-        transaction.set_rollback(True)
-    return folder, manifest
-
-
-@pytest.fixture(scope="module")
-def kept_files(kept, tmp_path_factory):
-    return kept(files_of_a_set, tmp_path_factory.mktemp("gold"))
-
-
-@pytest.fixture
-def exported(kept_files, tmp_path):
-    """A copy of the files, which a test may edit."""
-    folder, manifest = kept_files
-    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    return tmp_path, manifest
-
-
-def lines(folder, name):
-    return records(folder / name)
 
 
 def test_every_target_is_in_one_of_the_two_files(exported):
@@ -192,100 +135,6 @@ def test_judges_are_named_with_their_gate_and_without_a_rate(tmp_path):
     assert judge["name"] == "judge-a"
     assert judge["gate"][0]["state"] == "UNCALIBRATED"
     assert recompute(tmp_path)["quoted"] == ["judges"]
-
-
-@pytest.mark.parametrize("kind", [Round.Kind.FIRST, Round.Kind.IMPORTED])
-def test_every_figure_is_recomputed_from_the_files(tmp_path, kind):
-    labelled = a_set(kind)
-    gold_export.export_gold(version=labelled.version, round=labelled.round, out=tmp_path)
-
-    assert recompute(tmp_path) == {
-        "folder": str(tmp_path),
-        "matches": True,
-        "n_differences": 0,
-        "differences": [],
-        "quoted": ["judges"],
-    }
-
-
-def edit(path, change):
-    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-def with_new_hashes(folder):
-    """What somebody would do who covers the traces: file hashes and the manifest's own made to fit again."""
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    for name in manifest["files"]:
-        manifest["files"][name] = goldfile.file_facts(folder / name)
-    manifest["manifest_sha256"] = goldfile.manifest_hash(manifest)
-    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-
-
-def tampered(folder):
-    result = recompute(folder)
-    assert not result["matches"]
-    return [difference["where"] for difference in result["differences"]]
-
-
-@pytest.mark.parametrize("covered", [False, True], ids=["plain", "hashes made to fit"])
-def test_one_changed_label_is_found(exported, covered):
-    folder, _manifest = exported
-    edit(
-        folder / "gold.jsonl", lambda text: text.replace('"label": "supported"', '"label": "unsupported"', 1)
-    )
-    if covered:
-        with_new_hashes(folder)
-    assert any("agreement" in where or "source" in where for where in tampered(folder))
-
-
-@pytest.mark.parametrize("name", ["gold.jsonl", "unresolved.jsonl", "gold.csv"])
-@pytest.mark.parametrize("covered", [False, True], ids=["plain", "hashes made to fit"])
-def test_one_removed_line_is_found(exported, name, covered):
-    folder, _manifest = exported
-    edit(folder / name, lambda text: "".join(text.splitlines(keepends=True)[:-1]))
-    if covered:
-        with_new_hashes(folder)
-    tampered(folder)
-
-
-@pytest.mark.parametrize("covered", [False, True], ids=["plain", "hashes made to fit"])
-def test_a_tampered_number_is_found(exported, covered):
-    folder, manifest = exported
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["agreement"]["grounding"]["pairs"][0]["cohen_kappa"]["value"] += 1e-6
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    if covered:
-        with_new_hashes(folder)
-    assert "agreement.grounding.pairs[0].cohen_kappa.value" in tampered(folder)
-
-
-def test_a_tampered_gate_is_found_by_the_manifests_own_hash(exported):
-    folder, _manifest = exported
-    edit(folder / "manifest.json", lambda text: text.replace('"judges": []', '"judges": [{"name": "x"}]'))
-    assert tampered(folder) == ["manifest_sha256"]
-
-
-def test_a_changed_text_no_longer_fits_its_hash(exported):
-    folder, _manifest = exported
-    edit(folder / "gold.jsonl", lambda text: text.replace("I cannot tell.", "I can tell."))
-    with_new_hashes(folder)
-    assert any("target_sha256" in where for where in tampered(folder))
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [("manifest.json", "{"), ("manifest.json", "[]"), ("gold.jsonl", "{}\n"), ("gold.jsonl", "no json\n")],
-)
-def test_a_file_that_is_none_is_named(exported, name, content):
-    folder, _manifest = exported
-    (folder / name).write_text(content)
-    assert any(name in where for where in tampered(folder))
-
-
-def test_a_missing_file_is_named(exported):
-    folder, _manifest = exported
-    (folder / "unresolved.jsonl").unlink()
-    assert any("unresolved.jsonl" in where for where in tampered(folder))
 
 
 def test_the_commands_print_json_and_exit_1_on_a_mismatch(tmp_path, capsys):
@@ -420,15 +269,6 @@ def rewrite(folder, change):
     write_lines(folder, rows)
 
 
-def write_lines(folder, rows):
-    (folder / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    manifest = json.loads((folder / "manifest.json").read_text())
-    for name in manifest["files"]:
-        manifest["files"][name] = goldfile.file_facts(folder / name)
-    manifest["manifest_sha256"] = goldfile.manifest_hash(manifest)
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-
-
 TRICKY = [
     "",
     "plain",
@@ -464,38 +304,6 @@ def test_json_is_that_of_the_standard_writer(value):
     assert gold_lines.json_of(value) == json.dumps(value, ensure_ascii=False)
 
 
-def test_what_records_share_is_read_anew_where_one_differs(exported):
-    folder, _manifest = exported
-    rows = lines(folder, "gold.jsonl")
-    rows[1]["question"] = "Another?"
-    write_lines(folder, rows)
-    hashes = [found for found in recompute(folder)["differences"] if "target_sha256" in found["where"]]
-    assert [found["where"] for found in hashes] == ["gold of r1 c2 grounding: target_sha256"]
-
-
-def test_a_sheet_with_other_quotes_and_ends_of_lines_is_the_same_sheet(exported):
-    folder, _manifest = exported
-    path = folder / "gold.csv"
-    cells = list(csv.reader(io.StringIO(path.read_bytes().decode(), newline="")))
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(cells)
-    with_new_hashes(folder)
-    assert recompute(folder)["differences"] == []
-
-
-def test_a_cell_is_named_by_its_record_wherever_it_stands(exported, monkeypatch):
-    monkeypatch.setattr(recomputing, "AT_ONCE", 2)
-    folder, _manifest = exported
-    sheet = (folder / "gold.csv").read_bytes()
-    edited = sheet.replace(b",c6,", b",c9,", 1).replace(b"abstention,REFUSED", b"abstention,ANSWERED", 1)
-    (folder / "gold.csv").write_bytes(edited)
-    with_new_hashes(folder)
-    assert [found["where"] for found in recompute(folder)["differences"]] == [
-        "gold.csv, record 4: claim_id",
-        "gold.csv, record 7: label",
-    ]
-
-
 def test_a_line_and_its_hash_are_those_of_the_standard_writers(exported):
     folder, _manifest = exported
     written = (folder / "gold.jsonl").read_text(encoding="utf-8").split("\n")
@@ -504,75 +312,6 @@ def test_a_line_and_its_hash_are_those_of_the_standard_writers(exported):
         about = {name: row[name] for name in ("question", "response", "claim", "context")}
         assert line == json.dumps(row, ensure_ascii=False)
         assert row["target_sha256"] == fingerprint(about)
-
-
-def test_records_written_with_other_spaces_are_the_same_records(exported):
-    folder, _manifest = exported
-    edit(
-        folder / "gold.jsonl",
-        lambda text: "".join(json.dumps(json.loads(line)) + " \n" for line in text.split("\n")[:-1]),
-    )
-    with_new_hashes(folder)
-    assert recompute(folder)["differences"] == []
-
-
-def test_a_cell_too_many_is_named_even_when_the_hashes_are_mended(exported):
-    folder, _manifest = exported
-    first, *rest = (folder / "gold.csv").read_bytes().split(b"\r\n")[::-1]
-    (folder / "gold.csv").write_bytes(b"\r\n".join([*rest[:0:-1], rest[0] + b",more", first]))
-    with_new_hashes(folder)
-    assert recompute(folder)["differences"] == [
-        {"where": "gold.csv, record 7: cells", "recorded": 33, "recomputed": 32}
-    ]
-
-
-def mended(folder, name):
-    """The same for one file that somebody edited."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["files"][name] = goldfile.file_facts(folder / name)
-    manifest["manifest_sha256"] = goldfile.manifest_hash(manifest)
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-
-
-def test_an_edited_parquet_cell_is_named_even_when_the_hashes_are_mended(exported):
-    folder, _manifest = exported
-    path = folder / "gold.parquet"
-    table = pyarrow.parquet.read_table(path).to_pylist()
-    table[1]["label"] = "supported"
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(table), path)
-    assert recompute(folder)["differences"][0]["where"] == "files.gold.parquet.bytes"
-    mended(folder, "gold.parquet")
-    assert recompute(folder)["differences"] == [
-        {"where": "gold.parquet, record 2.label", "recorded": "supported", "recomputed": "unsupported"}
-    ]
-
-
-def test_a_removed_parquet_row_is_named(exported):
-    folder, _manifest = exported
-    path = folder / "gold.parquet"
-    pyarrow.parquet.write_table(pyarrow.parquet.read_table(path).slice(0, 6), path)
-    mended(folder, "gold.parquet")
-    assert recompute(folder)["differences"] == [
-        {"where": "gold.parquet: rows", "recorded": 6, "recomputed": 7}
-    ]
-
-
-@pytest.mark.parametrize("name", ["gold.parquet", "gold.csv", "gold.jsonl", "README.md", "unresolved.jsonl"])
-def test_one_changed_byte_of_any_file_is_found_and_the_file_named(exported, name):
-    folder, _manifest = exported
-    content = bytearray((folder / name).read_bytes())
-    at = len(content) // 2
-    content[at] = content[at] ^ 1
-    (folder / name).write_bytes(bytes(content))
-    found = recompute(folder)
-    assert not found["matches"]
-    assert any(name in difference["where"] for difference in found["differences"])
-
-
-def test_a_missing_parquet_file_is_named(exported):
-    folder, _manifest = exported
-    (folder / "gold.parquet").unlink()
-    assert "gold.parquet" in recompute(folder)["differences"][0]["where"]
 
 
 # The card
@@ -588,16 +327,6 @@ def test_the_card_has_a_head_that_hubs_read_and_the_counts_of_the_manifest(expor
     assert told["configs"][0]["data_files"][0]["path"] == "gold.parquet"
     assert manifest["content_hash"] in body
     assert "| grounding | 8 | 5 | 3 |" in body
-
-
-def test_an_edited_figure_of_the_card_is_named(exported):
-    folder, _manifest = exported
-    path = folder / "README.md"
-    path.write_text(path.read_text().replace("| grounding | 8 | 5 | 3 |", "| grounding | 8 | 8 | 0 |"))
-    mended(folder, "README.md")
-    (difference,) = recompute(folder)["differences"]
-    assert difference["where"].startswith("README.md, line ")
-    assert "| 8 | 8 | 0 |" in difference["recorded"]
 
 
 def test_other_peoples_words_are_no_markup_in_the_card(tmp_path):

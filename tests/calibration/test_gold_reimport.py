@@ -20,8 +20,8 @@ from calibration.recompute import recompute
 from evalsets.models import EvalSetVersion, Membership
 from tests.api import Api, problem
 from tests.calibration.api_world import define
+from tests.calibration.gold_set import a_set
 from tests.calibration.labelled import records
-from tests.calibration.test_gold import a_set
 
 pytestmark = pytest.mark.django_db
 
