@@ -135,10 +135,10 @@ class Tab:
         self.pause_after_a_late_save()
         return False
 
-    def wait_until_saved(self, state):
+    def wait_until_saved(self, state, *, by_either_tab=False):
         """Until the screen itself says so; only then is the label confirmed."""
         try:
-            self._wait_for_another_key(state["key"])
+            self._wait_for_another_key(state["key"], "from another tab" if by_either_tab else None)
         except TimeoutError as late:
             tabs = [page.evaluate(STATE) for page in self.page.context.pages]
             kept = self.page.evaluate("JSON.stringify(localStorage)")
@@ -147,12 +147,13 @@ class Tab:
         labels = GROUNDING if state["dimension"] == "grounding" else ABSTENTION
         self.confirmed[state["dimension"], number] = labels[int(self.right_key(state)) - 1]
 
-    def _wait_for_another_key(self, key):
+    def _wait_for_another_key(self, key, or_words):
         self.page.wait_for_function(
-            "key => { const form = document.querySelector('#label-form');"
-            " const now = form?.elements.key.value; return document.querySelector('#kept').textContent"
-            ".includes('Saved') && (!form || (now !== '' && now !== key)); }",
-            arg=key,
+            "([key, words]) => { const form = document.querySelector('#label-form');"
+            " const now = form?.elements.key.value, kept = document.querySelector('#kept').textContent;"
+            " return kept.includes('Saved')"
+            " && (!form || (now !== '' && now !== key) || kept.includes(words)); }",
+            arg=[key, or_words],
             timeout=60 * SECONDS,
         )
 
@@ -201,7 +202,7 @@ def cut_the_network_and_close_the_tab(tab, state):
     tab.expect_not_taken()
     waiting = tab.look()
     context.unroute_all()
-    tab.wait_until_saved(waiting)
+    tab.wait_until_saved(waiting, by_either_tab=True)  # the other may have sent it before this page came
     tab.pause_after_a_late_save()
 
 
