@@ -59,6 +59,17 @@ def trust_gate(name: str) -> dict[str, Any]:
     return thresholds
 
 
+def prepare_threshold(of_address: object) -> int | None:
+    """How often a statement is sent before PostgreSQL keeps its plan; never where plans may not be kept."""
+    if of_address == "off":
+        return None
+    if not isinstance(of_address, int):
+        raise ImproperlyConfigured(
+            f"DATABASE_URL must name a whole number or off as prepare_threshold, not {of_address!r}."
+        )
+    return of_address
+
+
 def data_dir(default: Path) -> Path:
     path = Path(os.environ.get("DATA_DIR") or default).resolve()
     try:

@@ -106,8 +106,11 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 elif DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
     # To compile a query of a lead's page takes seconds where the query takes one. Options of the address win.
     of_address = DATABASES["default"].get("OPTIONS", {})
-    options = f"-c jit=off {of_address.get('options', '')}".strip()
-    DATABASES["default"]["OPTIONS"] = {**of_address, "options": options}
+    DATABASES["default"]["OPTIONS"] = {
+        **of_address,
+        "options": f"-c jit=off {of_address.get('options', '')}".strip(),
+        "prepare_threshold": env.prepare_threshold(of_address.get("prepare_threshold", 0)),
+    }
 else:
     raise ImproperlyConfigured(
         "DATABASE_URL must name SQLite (sqlite:///file) or PostgreSQL (postgres://...)."

@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.sessions.models import Session
+from django.db import connection
 
 from annotate.models import AnnotationEvent
 from evalsets.models import Claim, EvalSet, Membership
@@ -72,6 +73,18 @@ def test_moments_and_keys_are_compared_as_the_database_keeps_them(db):
     assert not valid(at=datetime(2030, 1, 2, tzinfo=UTC))
     events = Prepared(lambda key: AnnotationEvent.objects.filter(key=key), key=UUID)
     assert events(key=uuid4()) == []
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite plans in no time")
+def test_postgresql_keeps_one_plan_for_short_and_long_numbers_and_none_of_other_querysets(evalset, lead):
+    for pk in (evalset.pk, 2**20, 2**40):
+        members(evalset=pk, role="lead")
+    list(EvalSet.objects.filter(slug="unprepared"))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement FROM pg_prepared_statements")
+        kept = [statement for (statement,) in cursor.fetchall()]
+    assert len([statement for statement in kept if "evalsets_membership" in statement]) == 1
+    assert not any("unprepared" in statement for statement in kept)
 
 
 def test_number_that_no_column_holds_finds_nothing(evalset, lead):

@@ -50,6 +50,7 @@ def shown(data_dir, **variables):
         ("PUBLIC_URL", "https://touchstone.example.org/below"),
         ("DATABASE_URL", "mysql://user:pw@host/db"),
         ("DATABASE_URL", "touchstone"),
+        ("DATABASE_URL", "postgres://touchstone@127.0.0.1:1/nowhere?prepare_threshold=often"),
         ("CELERY_BROKER_URL", "amqp://host"),
         ("TRUST_GATE", "0.7"),
         ("TRUST_GATE", '{"min_kappa": 0.7}'),
@@ -85,6 +86,12 @@ def test_postgresql_compiles_no_query_and_keeps_the_options_of_its_address(tmp_p
     address = "postgres://touchstone@127.0.0.1:1/nowhere?options=-c%20work_mem%3D8MB"  # nothing connects
     found = shown(tmp_path, DATABASE_URL=address)
     assert "'options': '-c jit=off -c work_mem=8MB'" in found["DATABASES"]
+    assert "'prepare_threshold': 0" in found["DATABASES"]
+
+
+def test_postgresql_keeps_no_plan_where_a_pooler_could_lose_it(tmp_path):
+    address = "postgres://touchstone@127.0.0.1:1/nowhere?prepare_threshold=off"
+    assert "'prepare_threshold': None" in shown(tmp_path, DATABASE_URL=address)["DATABASES"]
 
 
 def test_without_public_address_only_this_machine_is_served(tmp_path):
