@@ -3,7 +3,8 @@
 Run with ``./run bench judge`` or ``python -m tests.bench.bench_judge --targets 10000``. A scripted endpoint
 answers every call after 200 ms; with 64 calls at the same time the ideal is 320 a second. Then the same with
 5 % rate limits, 2 % silence and 1 % garbage: what the database counted is compared with what the endpoint
-did. What the bare library reaches in one process with as many threads is printed first.
+did. What the bare library reaches with as many threads in as many processes is measured first: it reaches
+0.965 of the ideal where the goals were set, and where it reaches less the goals move with it.
 It exits 1 when a goal is missed.
 """
 
@@ -22,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 GOALS = {"embedded": 0.7, "servers": 0.88}
+BARE = 0.965  # of the ideal, by the bare library where the goals were set
 FAULTS = ("0.05", "0.02", "0.01")
 SILENT_CALL_SECONDS = "2"
 CLAIMS = 10
@@ -79,29 +81,34 @@ def backends(kind: str, folder: Path) -> Iterator[dict[str, str]]:
         }
 
 
-def told_of_bare_calls(options: argparse.Namespace) -> None:
+def share_of_bare_calls(options: argparse.Namespace) -> float:
     calls, ideal = min(options.targets, 2_000), options.concurrency / (options.milliseconds / 1000)
     with (
         tempfile.TemporaryDirectory(prefix="touchstone-bench-") as name,
         scripted_endpoint(Path(name), options.milliseconds, ("0", "0", "0")) as address,
     ):
-        command = [sys.executable, "-m", "tests.bench.bare_calls"]
-        command += [address, str(calls), str(options.concurrency)]
-        made = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
-    rate = calls / made["seconds"]
-    print(f"The bare library in {options.concurrency} threads: {calls:,} calls")
+        numbers = [str(number // options.workers) for number in (calls, options.concurrency)]
+        command = [sys.executable, "-m", "tests.bench.bare_calls", address, *numbers]
+        processes = [
+            subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(options.workers)
+        ]
+        made = [json.loads(process.communicate()[0]) for process in processes]
+    rate = sum(calls / options.workers / one["seconds"] for one in made)
+    print(f"The bare library in {options.workers} x {numbers[1]} threads: {calls:,} calls")
     print(f"    {rate:.0f} a second: {rate / ideal:.3f} of the ideal {ideal:.0f}", end="; ")
-    print(f"{1000 * made['cpu'] / calls:.1f} ms of CPU a call", flush=True)
+    print(f"{1000 * sum(one['cpu'] for one in made) / calls:.1f} ms of CPU a call", flush=True)
+    return rate / ideal
 
 
-def measure(kind: str, options: argparse.Namespace) -> bool:
+def measure(kind: str, options: argparse.Namespace, bare: float) -> bool:
     """In a process of its own, since settings are read once."""
     code = os.spawnv(
         os.P_WAIT,
         sys.executable,
         [sys.executable, "-m", "tests.bench.bench_judge", "--one", kind]
         + ["--targets", str(options.targets), "--concurrency", str(options.concurrency)]
-        + ["--milliseconds", str(options.milliseconds), "--workers", str(options.workers)],
+        + ["--milliseconds", str(options.milliseconds), "--workers", str(options.workers)]
+        + ["--bare", str(bare)],
     )
     return code == 0
 
@@ -120,9 +127,18 @@ def measure_here(kind: str, options: argparse.Namespace) -> int:
             call_command("migrate", verbosity=0)
             share = one_run(folder, addresses, options, ("0", "0", "0"))
             right = one_run(folder, addresses, options, FAULTS) >= 0
-    reached = share >= GOALS[kind]
-    print(f"  goal {GOALS[kind]:.2f} of the ideal: {'reached' if reached else 'MISSED'}")
+    reached = told_of_goal(GOALS[kind], share, options.bare)
     return 0 if reached and right else 1
+
+
+def told_of_goal(goal: float, share: float, bare: float) -> bool:
+    here = goal * min(1.0, bare / BARE)
+    print(f"  goal {goal:.2f} of the ideal: {'reached' if share >= goal else 'MISSED'}", end="")
+    if here < goal:
+        print(f"; {here:.2f} where the bare library reaches {bare:.2f}", end="")
+        print(f": {'held' if share >= here else 'MISSED'}", end="")
+    print()
+    return share >= here
 
 
 def one_run(folder: Path, addresses: dict, options: argparse.Namespace, shares: tuple[str, ...]) -> float:
@@ -210,15 +226,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--workers", type=int, default=min(2, os.cpu_count() or 1), help="worker processes, as ./run has them"
     )
+    parser.add_argument("--bare", type=float, default=BARE, help="what the bare library reaches here")
     parser.add_argument("--one", choices=list(GOALS), help="measure only this, in this process")
     options = parser.parse_args(arguments)
     if options.one:
         return measure_here(options.one, options)
-    told_of_bare_calls(options)
-    reached = []
+    bare, reached = share_of_bare_calls(options), []
     for kind, words in (("embedded", "SQLite and the embedded broker"), ("servers", "PostgreSQL and Redis")):
         print(words, flush=True)
-        reached.append(measure(kind, options))
+        reached.append(measure(kind, options, bare))
     return 0 if all(reached) else 1
 
 
