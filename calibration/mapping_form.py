@@ -1,10 +1,11 @@
 """Which column is which field, and which label which of ours, as a lead chooses it on a page."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django import forms
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from evalsets.forms import PlainForm
@@ -27,14 +28,44 @@ LONGEST_EXAMPLE = 160
 _OF_CLAIM = ("claim", "claim_id", "claim.source_ids", "claim.decision", "claims")
 _OF_RESPONSE = ("response", "context", "context_ids", "retrieval_query", "sample")
 _OF_ITEM = tuple(name for name in SINGLE if name not in (*_OF_CLAIM, *_OF_RESPONSE, *SYSTEM, GRADER))
+_IN_WORDS = {
+    "id": _("id of the response"),
+    "item_id": _("id of the item"),
+    "question": _("the question"),
+    "reference_answer": _("the right answer, to compare with"),
+    "unanswerable_reason": _("why it cannot be answered"),
+    "variant_of": _("the item that this one is a variant of"),
+    "answerable": _("whether it can be answered"),
+    "expected_documents": _("documents that should be found"),
+    "expected_passages": _("passages that should be found"),
+    "response": _("the response"),
+    "context": _("a served passage, or a list of them"),
+    "context_ids": _("ids of the passages"),
+    "retrieval_query": _("what was searched for"),
+    "sample": _("which run of the same question"),
+    "system.name": _("name of the system"),
+    "system.model": _("its model"),
+    "system.provider": _("its provider"),
+    "system.family": _("the family of its model"),
+    "system.date": _("its date"),
+    "claim": _("a claim, one a row"),
+    "claim_id": _("id of the claim"),
+    "claim.source_ids": _("ids of the passages that the claim cites"),
+    "claim.decision": _("whether the claim could change what a user does"),
+    "claims": _("a list of claims"),
+}
 
 
 class MappingForm(PlainForm):
     """One choice a column; for every question its dimension and one choice a label."""
 
     def __init__(self, data=None, *, plan: Plan, mapping: ColumnMap, items_known: bool = False):
-        super().__init__(data)
+        shown: dict[str, Any] | None = None if data is None else dict(data.items())
+        super().__init__(shown)
         self.plan, self.items_known = plan, items_known
+        self.not_seen: set[int] = (
+            set()
+        )  # questions that were not on the page that was sent: nobody confirmed them
         chosen = mapping.columns if mapping.columns is not None else plan.suggested
         for index, column in enumerate(plan.columns):
             target = chosen.get(column, KEEP)
@@ -42,7 +73,24 @@ class MappingForm(PlainForm):
                 label=column, choices=_targets(column, target), initial=target
             )
         for index, question in enumerate(plan.questions.values()):
-            self._ask(index, question, (mapping.labels or {}).get(question.name))
+            rule = (mapping.labels or {}).get(question.name) or self._by_our_names(question)
+            self._ask(index, question, rule)
+            if shown is not None and f"question-{index}" not in shown:
+                self.not_seen.add(index)
+                shown |= {name: self.fields[name].initial for name in self._names(index, question)}
+
+    def _by_our_names(self, question) -> LabelRule | None:
+        """Labels that are called as ours are, to begin with; such a column has the name of who gave them."""
+        values = self._values(question)
+        dimension = next((name for name, ours in LABELS.items() if {*values} <= {*ours}), None)
+        if not values or dimension is None:
+            return None
+        name = question.name if question.name in self.plan.columns else ""
+        return LabelRule(dimension, {value: value for value in values}, name)
+
+    def _names(self, index: int, question) -> list[str]:
+        values = [f"value-{index}-{place}" for place, _value in enumerate(self._values(question))]
+        return [f"question-{index}", f"name-{index}", *values]
 
     def _ask(self, index: int, question, rule: LabelRule | None) -> None:
         dimensions = [("", _("choose")), *((name, name) for name in LABELS)]
@@ -98,6 +146,8 @@ class MappingForm(PlainForm):
             if not data.get(f"question-{index}"):
                 self.add_error(f"question-{index}", _("Say what its labels are here, or leave them out."))
                 continue
+            if index in self.not_seen:
+                self.add_error(f"question-{index}", _("See whether these labels mean here what ours do."))
             rule = (mapping.labels or {})[question.name]
             if rule.dimension == LEAVE_OUT:
                 continue
@@ -141,12 +191,19 @@ def _targets(column: str, target: str) -> list:
         own.append(target)
     return [
         (_("Beside"), [(KEEP, _("keep it beside (meta)")), (LEAVE_OUT, _("leave it out"))]),
-        (_("Item"), [(name, name) for name in _OF_ITEM]),
-        (_("Stratum"), [(name, name) for name in own if name.startswith("strata.")]),
-        (_("Response"), [(name, name) for name in _OF_RESPONSE]),
-        (_("System"), [(name, name) for name in (*SYSTEM, *own) if name.startswith("system.")]),
-        (_("Claim"), [(name, name) for name in _OF_CLAIM]),
+        (_("Item"), _offered(_OF_ITEM)),
+        (_("Stratum"), _offered(name for name in own if name.startswith("strata."))),
+        (_("Response"), _offered(_OF_RESPONSE)),
+        (_("System"), _offered(name for name in (*SYSTEM, *own) if name.startswith("system."))),
+        (_("Claim"), _offered(_OF_CLAIM)),
         (_("Labels"), [(LABEL, _("labels of a grader")), (GRADER, _("name of the grader"))]),
+    ]
+
+
+def _offered(names: Iterable[str]) -> list:
+    """In words, with the name that the file format has for it."""
+    return [
+        (name, format_lazy("{} ({})", _IN_WORDS[name], name) if name in _IN_WORDS else name) for name in names
     ]
 
 

@@ -126,10 +126,11 @@ def texts_in(value: object) -> list[str]:
     return [text_in(part) for part in ([value] if parts is None else parts)]
 
 
-def _passages(value: object) -> list[dict]:
+def passages_in(value: object, *, before: int = 0) -> list[dict]:
+    """Those without an id are numbered, after as many as stood `before` them."""
     parts = list_in(value)
     parts = [value] if parts is None else parts
-    return [_passage(part, number) for number, part in enumerate(parts, 1)]
+    return [_passage(part, number) for number, part in enumerate(parts, before + 1)]
 
 
 def _passage(part: object, number: int) -> dict:
@@ -161,7 +162,6 @@ READERS: dict[str, Callable[[object], object]] = {
     **dict.fromkeys(TEXTS, text_in),
     **dict.fromkeys(LISTS, texts_in),
     "question": _question_in,
-    "context": _passages,
     "claims": _claims,
     "answerable": truth_in,
     "sample": _whole_number,

@@ -4,7 +4,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from evalsets.importing.cellvalues import READERS, BadValue, name_in, said_text, text_in, texts_in, truth_in
+from evalsets.importing.cellvalues import (
+    READERS,
+    BadValue,
+    name_in,
+    passages_in,
+    said_text,
+    text_in,
+    texts_in,
+    truth_in,
+)
 from evalsets.importing.findings import Findings, shown, type_name
 from evalsets.importing.jsonl import Row
 from evalsets.importing.mapping import (
@@ -106,6 +115,9 @@ class Converter:
                 self._left_out[_EMPTY] += 1
         elif value in (None, ""):
             return
+        elif target == "context":
+            passages = fields.setdefault("context", [])
+            passages += passages_in(value, before=len(passages))
         elif target == "claim":
             claim["text"] = text_in(value)
         elif target == "claim_id":

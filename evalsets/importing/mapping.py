@@ -27,11 +27,12 @@ TEXTS = (
 LISTS = ("expected_documents", "expected_passages", "context_ids", "claim.source_ids")
 SYSTEM = tuple(f"system.{name}" for name in ("name", "model", "provider", "family", "date"))
 OTHERS = ("context", "claims", "answerable", "sample", "claim.decision")
-# Fields that one column fills, at most.
+# Fields that one column fills, at most; further columns of `context` hold further passages.
 SINGLE = (*TEXTS, *OTHERS, *LISTS, *SYSTEM, GRADER)
 # Fields that many columns may fill, each under a name of its own.
 NAMED = ("strata.", "system.settings.")
 MANY = (KEEP, LEAVE_OUT, LABEL)
+SEVERAL = (*MANY, "context")
 POINTERS = ("item", "response", "claim")
 
 
@@ -146,7 +147,7 @@ def check_mapping(mapping: ColumnMap, findings: Findings, *, items_known: bool =
     for column, target in (mapping.columns or {}).items():
         if not is_target(target):
             findings.problem(None, shown(column), f"there is no field {shown(target)!r}", target)
-        elif target not in MANY:
+        elif target not in SEVERAL:
             first = filled.setdefault(target, column)
             if first != column:
                 message = f"two columns are to be {target}: {shown(first)!r} and {shown(column)!r}"

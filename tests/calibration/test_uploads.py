@@ -68,6 +68,19 @@ def test_the_labels_of_a_column_are_asked_for_once_it_is_one(client, sender):
     assert EvalSet.objects.count() == 0
 
 
+def test_labels_called_as_ours_stand_chosen_and_are_not_imported_before_they_were_seen(client, sender):
+    url = sent(client, lambda: as_csv([["1", "Wer?", "Zwei.", "Es sind zwei.", "supported", "ja", ""]]))
+    page = client.post(url, {**COLUMNS, "act": "import"}).content.decode()
+    assert EvalSet.objects.count() == 0
+    for chosen in ("grounding", "supported"):
+        assert page.count(f'<option value="{chosen}" selected>') == 1  # Ada's; what Ben means nobody knows
+    assert 'name="name-0" value="Urteil Ada"' in page
+    assert 'name="name-1" value="' not in page
+    labels = {"question-0": "grounding", "name-0": "Ada", "value-0-0": "supported", "question-1": "-"}
+    client.post(url, {**COLUMNS, **labels, "act": "import"})
+    assert list(Annotation.objects.values_list("grader__name", "label")) == [("Ada", "supported")]
+
+
 def test_a_label_without_a_choice_is_an_error_of_the_form(client, sender):
     answer = client.post(sent(client), {**COLUMNS, **LABELS, "value-1-1": "", "act": "import"})
     assert answer.status_code == 422

@@ -133,6 +133,20 @@ def test_an_unmapped_label_is_a_problem_and_never_a_default():
     assert (problem.line, problem.field, problem.value) == (3, "Urteil Ada", "vielleicht")
 
 
+def test_several_columns_of_passages_are_served_in_the_order_of_the_columns():
+    table = """Frage;Antwort;Quelle 2;Quelle 1
+Wann?;Nie.;Am Montag.;"[""Am Dienstag."", ""Nie.""]"
+Wo?;Hier.;;Hier.
+"""
+    columns = {"Frage": "question", "Antwort": "response", "Quelle 1": "context", "Quelle 2": "context"}
+    records, findings = read(io.BytesIO(table.encode()), "table.csv", ColumnMap("table", columns))
+    assert findings.problems == []
+    assert [[(p.passage_id, p.text) for p in record.response.passages] for record in records] == [
+        [("p1", "Am Montag."), ("p2", "Am Dienstag."), ("p3", "Nie.")],
+        [("p1", "Hier.")],
+    ]
+
+
 def test_numbers_of_a_workbook_stay_what_they_look_like():
     book = openpyxl.Workbook()
     book.active.append(["id", "question", "response"])
