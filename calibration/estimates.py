@@ -29,6 +29,7 @@ class Measured:
 
     calls: int
     tokens_a_character: float
+    cached_share: float  # of the tokens of a prompt
     completion_tokens: float
     milliseconds: float | None
 
@@ -40,6 +41,7 @@ class Estimate:
     from_cache: int
     calls: int
     prompt_tokens: int
+    cached_tokens: int
     completion_tokens: int
     cost: Decimal | None
     currency: str
@@ -115,6 +117,7 @@ def reckoned(
     calls = round(total * (1 - share))
     measured = measured_calls(judge, prompts, purpose)
     prompt_tokens = round(calls * _mean(_characters(prompts)) * measured.tokens_a_character)
+    cached_tokens = round(prompt_tokens * measured.cached_share)
     completion_tokens = round(calls * measured.completion_tokens)
     return Estimate(
         targets=targets,
@@ -122,8 +125,9 @@ def reckoned(
         from_cache=total - calls,
         calls=calls,
         prompt_tokens=prompt_tokens,
+        cached_tokens=cached_tokens,
         completion_tokens=completion_tokens,
-        cost=cost_of(prompt_tokens, completion_tokens, judge.prices),
+        cost=cost_of(prompt_tokens, completion_tokens, judge.prices, cached_tokens=cached_tokens),
         currency=judge.prices.get("currency", ""),
         seconds=_seconds(judge, requested["base_url"], calls, prompt_tokens + completion_tokens, measured),
         measured_calls=measured.calls,
@@ -142,13 +146,19 @@ def measured_calls(judge: Judge, prompts: Sequence[Prompt], purpose: str) -> Mea
     answered = Call.objects.filter(run__judge=judge, run__purpose=purpose, failure="")
     latest = answered.order_by("-pk")[:MEASURED_CALLS]
     calls = Call.objects.filter(pk__in=list(latest.values_list("pk", flat=True)))
-    sums = calls.aggregate(completion=Avg("completion_tokens"), milliseconds=Avg("milliseconds"))
+    sums = calls.aggregate(
+        completion=Avg("completion_tokens"),
+        milliseconds=Avg("milliseconds"),
+        prompt=Sum("prompt_tokens"),
+        cached=Sum("cached_tokens", default=0),
+    )
     kept = calls.exclude(request="").filter(prompt_tokens__isnull=False)
     sent = kept.aggregate(tokens=Sum("prompt_tokens"), characters=Sum(Length("request")))
     known = sent["tokens"] and sent["characters"]
     return Measured(
         calls=calls.count(),
         tokens_a_character=sent["tokens"] / sent["characters"] if known else 1 / CHARACTERS_OF_A_TOKEN,
+        cached_share=sums["cached"] / sums["prompt"] if sums["prompt"] else 0.0,
         completion_tokens=sums["completion"] or _mean([prompt.answer_tokens for prompt in prompts]),
         milliseconds=sums["milliseconds"],
     )

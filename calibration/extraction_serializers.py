@@ -92,6 +92,7 @@ class AnswerRow(serializers.ModelSerializer):
             "resolved_model",
             "from_cache",
             "prompt_tokens",
+            "cached_tokens",
             "completion_tokens",
             "milliseconds",
             "attempts",

@@ -64,7 +64,7 @@ def run_facts(run: JudgeRun, progress: Progress) -> Figures:
         "failures": progress.failures_by_kind,
         "resolved_models": progress.resolved_models,
         "from_cache": progress.from_cache,
-        "tokens": {"prompt": progress.prompt_tokens, "completion": progress.completion_tokens},
+        "tokens": _tokens(progress),
         "calls": progress.spent.calls,
         "calls_without_tokens": progress.spent.uncounted,
         "cost": _money(progress.cost, run.prices.get("currency", "")),
@@ -114,11 +114,15 @@ def dry_run_facts(
     }
 
 
+def _tokens(of: Progress | Estimate) -> dict[str, int]:
+    return {"prompt": of.prompt_tokens, "cached": of.cached_tokens, "completion": of.completion_tokens}
+
+
 def estimate_facts(found: Estimate) -> Figures:
     return {
         "from_cache": found.from_cache,
         "calls": found.calls,
-        "tokens": {"prompt": found.prompt_tokens, "completion": found.completion_tokens},
+        "tokens": _tokens(found),
         "cost": _money(found.cost, found.currency),
         "seconds": found.seconds,
         "measured_calls": found.measured_calls,

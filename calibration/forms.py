@@ -52,6 +52,14 @@ class PricesForm(PlainForm):
         decimal_places=6,
         help_text=_("With both prices the pages tell what a run will cost and what it has cost."),
     )
+    price_cached = forms.DecimalField(
+        label=_("Price of a million tokens in from the server's cache"),
+        required=False,
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+        help_text=_("Empty: they cost as much as the other tokens in."),
+    )
     price_completion = forms.DecimalField(
         label=_("Price of a million tokens out"),
         required=False,
@@ -66,14 +74,18 @@ class PricesForm(PlainForm):
         given = [self.cleaned_data.get(name) is not None for name in ("price_prompt", "price_completion")]
         if any(given) and not all(given):
             self.add_error("price_completion", _("Give both prices, or neither."))
+        elif self.cleaned_data.get("price_cached") is not None and not all(given):
+            self.add_error("price_cached", _("It needs the prices of the other tokens."))
 
     @property
     def prices(self) -> dict[str, str]:
         """As a judge keeps them; empty where there are none."""
         if self.cleaned_data["price_prompt"] is None:
             return {}
+        cached = self.cleaned_data["price_cached"]
         return {
             "prompt": str(self.cleaned_data["price_prompt"]),
+            **({} if cached is None else {"cached": str(cached)}),
             "completion": str(self.cleaned_data["price_completion"]),
             "currency": self.cleaned_data["currency"] or "USD",
         }

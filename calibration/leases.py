@@ -31,6 +31,7 @@ DEFAULT_CONCURRENCY = 4
 RULES_AT_ONCE = 64  # verdicts of a judge that calls nobody
 
 State = Verdict.State
+TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens")
 OPEN_STATES = (State.PENDING, State.CLAIMED)
 
 
@@ -149,8 +150,7 @@ def as_recorded(outcome: Outcome, *, input_sha256: str, from_cache: bool = False
         "input_sha256": input_sha256,
         "from_cache": from_cache,
         "milliseconds": outcome.milliseconds,
-        "prompt_tokens": outcome.prompt_tokens,
-        "completion_tokens": outcome.completion_tokens,
+        **{name: getattr(outcome, name) for name in TOKENS},
     }
 
 
@@ -160,10 +160,7 @@ def as_failed_call(failed: CallFailed, *, attempts: int, input_sha256: str = "")
     Such a call never becomes a label, nor an answer that somebody reads.
     """
     detail = storable(failed.detail)
-    cost = {
-        "prompt_tokens": _sum(exchange.prompt_tokens for exchange in failed.exchanges),
-        "completion_tokens": _sum(exchange.completion_tokens for exchange in failed.exchanges),
-    }
+    cost = {name: _sum(getattr(exchange, name) for exchange in failed.exchanges) for name in TOKENS}
     if not isinstance(failed, Retryable) or attempts >= settings.JUDGE_MAX_ATTEMPTS:
         given_up = {"state": State.FAILED, "failure": failed.kind, "detail": detail}
         return {**given_up, "input_sha256": input_sha256, **cost}
@@ -193,8 +190,7 @@ def keep_calls(*, run: JudgeRun, ended: Sequence[tuple[Claimed, Sequence[Exchang
             "finish_reason": storable(exchange.finish_reason)[:50],
             "request": storable(exchange.request, RAW_REQUEST_CHARACTERS),
             "reply": storable(exchange.reply),
-            "prompt_tokens": exchange.prompt_tokens,
-            "completion_tokens": exchange.completion_tokens,
+            **{name: getattr(exchange, name) for name in TOKENS},
             "reasoning_tokens": exchange.reasoning_tokens,
             "milliseconds": exchange.milliseconds,
         }
@@ -222,8 +218,7 @@ WRITTEN = (
     "input_sha256",
     "from_cache",
     "milliseconds",
-    "prompt_tokens",
-    "completion_tokens",
+    *TOKENS,
     "not_before",
     "claim_token",
     "lease_until",
@@ -240,7 +235,7 @@ def let_go(changes: Sequence[tuple[Claimed, Mapping[str, Any]]]) -> set[int]:
     held = {claimed.verdict.pk: (claimed, values) for claimed, values in changes}
     now, rows, ours = timezone.now(), [], set()
     locked = Verdict.objects.select_for_update().filter(pk__in=held, state=State.CLAIMED).order_by("pk")
-    for pk, token, *spent in locked.values_list("pk", "claim_token", "prompt_tokens", "completion_tokens"):
+    for pk, token, *spent in locked.values_list("pk", "claim_token", *TOKENS):
         claimed, values = held[pk]
         if token != claimed.token:
             continue
@@ -262,8 +257,7 @@ def _row(
     """A retried failure cost tokens too: they stay, and what the next answer cost is added."""
     changes = {
         **values,
-        "prompt_tokens": _sum([spent[0], values.get("prompt_tokens")]),
-        "completion_tokens": _sum([spent[1], values.get("completion_tokens")]),
+        **{name: _sum([before, values.get(name)]) for name, before in zip(TOKENS, spent, strict=True)},
         "claim_token": None,
         "lease_until": None,
         "updated_at": now,

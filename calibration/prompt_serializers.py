@@ -111,10 +111,16 @@ class PromptTrial(serializers.Serializer):
 
 
 class Prices(serializers.Serializer):
-    """Both prices, or neither: then none are known. They hold for runs that are started from now on."""
+    """Prices in and out, or none: then none are known. They hold for runs that are started from now on."""
 
     judge = Text(max_length=200, help_text="An LLM judge.")
     price_prompt = Number(required=False, min_value=0, max_value=99_999, help_text="Of a million tokens in.")
+    price_cached = Number(
+        required=False,
+        min_value=0,
+        max_value=99_999,
+        help_text="Of a million tokens in from the server's cache; without it, that of the others.",
+    )
     price_completion = Number(
         required=False, min_value=0, max_value=99_999, help_text="Of a million tokens out."
     )

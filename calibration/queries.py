@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from calibration.models import JudgeRun, Verdict, WorkerSighting
-from calibration.spending import Spent, cost_of, spent_in
+from calibration.spending import Spent, spent_in
 from evalsets.models import EvalSetVersion, System
 
 WORKER_SECONDS = 30
@@ -41,6 +41,7 @@ class Progress:
     from_cache: int
     failures: list[Failed]
     prompt_tokens: int
+    cached_tokens: int
     completion_tokens: int
     mean_milliseconds: float | None
     per_minute: float
@@ -95,6 +96,7 @@ def progress_of(run: JudgeRun) -> Progress:
         mean_milliseconds=Avg("milliseconds", filter=Q(from_cache=False)),
         from_cache=Count("pk", filter=Q(from_cache=True)),
         prompt_tokens=Sum("prompt_tokens", default=0),
+        cached_tokens=Sum("cached_tokens", default=0),
         completion_tokens=Sum("completion_tokens", default=0),
         lately=Count("pk", filter=finished & Q(updated_at__gte=now - timedelta(seconds=RATE_SECONDS))),
     )
@@ -106,7 +108,7 @@ def progress_of(run: JudgeRun) -> Progress:
     return Progress(
         **sums,
         spent=spent,
-        cost=cost_of(spent.prompt_tokens, spent.completion_tokens, run.prices),
+        cost=spent.cost(run.prices),
         failures=failures,
         all_failed_alike=_all_failed_alike(run),
         per_minute=60 * lately / seconds if running else 0.0,

@@ -68,6 +68,9 @@ class NewJudge(serializers.Serializer):
     max_tokens = whole(min_value=16, max_value=1_000_000)
     concurrency = whole(max_value=64, default=DEFAULT_CONCURRENCY)
     price_prompt = Number(required=False, min_value=0, max_value=99_999)
+    price_cached = Number(
+        required=False, min_value=0, max_value=99_999, help_text="Of tokens in from the server's cache."
+    )
     price_completion = Number(required=False, min_value=0, max_value=99_999)
     currency = Shaped("^[A-Z]{3}$", required=False)
 
@@ -130,6 +133,7 @@ class RunCounts(serializers.Serializer):
 
 class Tokens(serializers.Serializer):
     prompt = serializers.IntegerField()
+    cached = serializers.IntegerField(help_text="Those of the prompt that the server had in its cache.")
     completion = serializers.IntegerField()
 
 
@@ -238,6 +242,7 @@ class VerdictRow(serializers.ModelSerializer):
             "resolved_model",
             "from_cache",
             "prompt_tokens",
+            "cached_tokens",
             "completion_tokens",
             "milliseconds",
             "attempts",

@@ -33,6 +33,7 @@ NO_BUDGET = Budget()
 class Spent:
     calls: int = 0
     prompt_tokens: int = 0
+    cached_tokens: int = 0
     completion_tokens: int = 0
     uncounted: int = 0
 
@@ -40,13 +41,23 @@ class Spent:
     def tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
 
+    def cost(self, prices: dict[str, str]) -> Decimal | None:
+        return cost_of(self.prompt_tokens, self.completion_tokens, prices, cached_tokens=self.cached_tokens)
 
-def cost_of(prompt_tokens: int, completion_tokens: int, prices: dict[str, str]) -> Decimal | None:
-    """The price of these tokens, or None where the judge has no prices."""
+
+def cost_of(
+    prompt_tokens: int, completion_tokens: int, prices: dict[str, str], *, cached_tokens: int = 0
+) -> Decimal | None:
+    """The price of these tokens, or None where the judge has no prices.
+
+    Cached tokens are some of the prompt's, and cost as much as the others where they have no price.
+    """
     if not prices:
         return None
     asked, answered = Decimal(prices["prompt"]), Decimal(prices["completion"])
-    return (prompt_tokens * asked + completion_tokens * answered) / MILLION
+    known = Decimal(prices.get("cached", asked))
+    read = (prompt_tokens - cached_tokens) * asked + cached_tokens * known
+    return (read + completion_tokens * answered) / MILLION
 
 
 def spent_in(run: JudgeRun) -> Spent:
@@ -54,6 +65,7 @@ def spent_in(run: JudgeRun) -> Spent:
         calls=Count("pk"),
         uncounted=Count("pk", filter=UNCOUNTED),
         prompt_tokens=Sum("prompt_tokens", default=0),
+        cached_tokens=Sum("cached_tokens", default=0),
         completion_tokens=Sum("completion_tokens", default=0),
     )
     return Spent(**sums)
@@ -80,7 +92,7 @@ def calls_left(run: JudgeRun, *, under_way: int, tokens_each: int) -> int | None
     if run.budget_tokens is not None:
         each = max(1, spent.tokens // spent.calls if spent.calls else tokens_each)
         left.append(_times(Decimal(run.budget_tokens - spent.tokens), Decimal(each)))
-    cost = cost_of(spent.prompt_tokens, spent.completion_tokens, run.prices)
+    cost = spent.cost(run.prices)
     if run.budget_money is not None and cost is not None:
         expected = cost_of(tokens_each, 0, run.prices) or Decimal(0)
         left.append(_times(run.budget_money - cost, cost / spent.calls if spent.calls else expected))
@@ -107,7 +119,7 @@ def budget_in_words(run: JudgeRun) -> str:
         words.append(f"calls: {spent.calls} of {run.budget_calls}")
     if run.budget_tokens is not None:
         words.append(f"tokens: {spent.tokens} of {run.budget_tokens}")
-    cost = cost_of(spent.prompt_tokens, spent.completion_tokens, run.prices)
+    cost = spent.cost(run.prices)
     if run.budget_money is not None and cost is not None:
         currency = run.prices.get("currency", "")
         words.append(f"{currency}: {cost.normalize():f} of {run.budget_money.normalize():f}".strip(": "))

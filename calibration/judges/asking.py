@@ -18,6 +18,7 @@ class Outcome:
     resolved_model: str
     effective_parameters: dict = field(default_factory=dict)
     prompt_tokens: int | None = None
+    cached_tokens: int | None = None
     completion_tokens: int | None = None
     milliseconds: int = 0
     exchanges: tuple[Exchange, ...] = ()
@@ -32,7 +33,7 @@ def judge_target(client: Client, prompt: Prompt, *, timeout: float) -> Outcome:
     answer = client.ask(prompt, timeout=timeout)
     reading = _read(answer, prompt)
     exchanges = _told(answer, reading)
-    spent = [(answer.prompt_tokens, answer.completion_tokens)]
+    answers = [answer]
     if reading.failure in WORTH_A_SECOND_CALL:
         try:
             answer = client.ask(prompt, timeout=timeout)
@@ -41,14 +42,15 @@ def judge_target(client: Client, prompt: Prompt, *, timeout: float) -> Outcome:
             raise
         reading = _read(answer, prompt)
         exchanges += _told(answer, reading)
-        spent.append((answer.prompt_tokens, answer.completion_tokens))
+        answers.append(answer)
     return Outcome(
         reading=reading,
         raw_output=answer.text or answer.refusal or "",
         resolved_model=answer.model,
-        effective_parameters={**answer.effective_parameters, "calls": len(spent)},
-        prompt_tokens=_sum(tokens for tokens, _ in spent),
-        completion_tokens=_sum(tokens for _, tokens in spent),
+        effective_parameters={**answer.effective_parameters, "calls": len(answers)},
+        prompt_tokens=_sum(each.prompt_tokens for each in answers),
+        cached_tokens=_sum(each.cached_tokens for each in answers),
+        completion_tokens=_sum(each.completion_tokens for each in answers),
         milliseconds=round((time.monotonic() - started) * 1000),
         exchanges=exchanges,
     )

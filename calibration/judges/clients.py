@@ -15,6 +15,7 @@ class Exchange:
     failure: str = ""
     finish_reason: str = ""
     prompt_tokens: int | None = None
+    cached_tokens: int | None = None
     completion_tokens: int | None = None
     reasoning_tokens: int | None = None
     milliseconds: int = 0
@@ -29,6 +30,7 @@ class Answer:
     refusal: str | None = None
     model: str = ""
     prompt_tokens: int | None = None
+    cached_tokens: int | None = None  # those of the prompt that the server had read before
     completion_tokens: int | None = None
     effective_parameters: dict = field(default_factory=dict)
     exchanges: tuple[Exchange, ...] = ()  # several where the server had to be asked in another way first

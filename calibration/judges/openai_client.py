@@ -205,6 +205,7 @@ class OpenAIClient:
             refusal=self._without_key(refusal) if refusal else None,
             model=self._without_key(str(completion.get("model") or "")),
             prompt_tokens=counts["prompt_tokens"],
+            cached_tokens=counts["cached_tokens"],
             completion_tokens=counts["completion_tokens"],
             effective_parameters={**way.effective, **thought},
         )
@@ -243,9 +244,12 @@ def _completion(reply: str) -> dict[str, Any]:
 
 def _counts(completion: dict[str, Any]) -> dict[str, int | None]:
     usage = _object(completion.get("usage"))
+    asked = _object(usage.get("prompt_tokens_details"))
     thought = _object(usage.get("completion_tokens_details"))
+    prompt_tokens = _tokens(usage.get("prompt_tokens"))
     return {
-        "prompt_tokens": _tokens(usage.get("prompt_tokens")),
+        "prompt_tokens": prompt_tokens,
+        "cached_tokens": _tokens(asked.get("cached_tokens"), most=prompt_tokens or 0),
         "completion_tokens": _tokens(usage.get("completion_tokens")),
         "reasoning_tokens": _tokens(thought.get("reasoning_tokens")),
     }
@@ -255,9 +259,9 @@ def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _tokens(number: object) -> int | None:
+def _tokens(number: object, most: int = MOST_TOKENS) -> int | None:
     """A count as the server reported it; None for what can be none."""
-    return number if type(number) is int and 0 <= number <= MOST_TOKENS else None
+    return number if type(number) is int and 0 <= number <= most else None
 
 
 def _text_of(error) -> str:

@@ -33,7 +33,8 @@ class Judge(models.Model):
     api_key_variable = models.CharField(max_length=100, blank=True)  # the name of an environment variable
     prompt_version = models.CharField(max_length=50, blank=True)
     parameters = models.JSONField(default=dict, blank=True)
-    # {prompt, completion, currency}, for a million tokens. A price may change: no part of what the judge is.
+    # {prompt, cached, completion, currency}, for a million tokens; cached may be missing. A price may change:
+    # no part of what the judge is.
     prices = models.JSONField(default=dict, blank=True)
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -280,6 +281,7 @@ class Verdict(models.Model):
     input_sha256 = models.CharField(max_length=64, blank=True)
     from_cache = models.BooleanField(default=False)
     prompt_tokens = models.PositiveIntegerField(null=True)
+    cached_tokens = models.PositiveIntegerField(null=True)  # of the prompt, from the server's own cache
     completion_tokens = models.PositiveIntegerField(null=True)
     milliseconds = models.PositiveIntegerField(null=True)
     attempts = models.PositiveSmallIntegerField(default=0)
@@ -325,6 +327,7 @@ class Call(models.Model):
     request = models.TextField(blank=True)
     reply = models.TextField(blank=True)
     prompt_tokens = models.PositiveIntegerField(null=True)
+    cached_tokens = models.PositiveIntegerField(null=True)  # part of the prompt's
     completion_tokens = models.PositiveIntegerField(null=True)  # thinking included
     reasoning_tokens = models.PositiveIntegerField(null=True)
     milliseconds = models.PositiveIntegerField(null=True)

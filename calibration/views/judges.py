@@ -61,7 +61,7 @@ def new_judge(request, slug, number):
 def judge_prices(request, slug, number, judge):
     version = labels_of(request.user, slug, number)
     judge = get_object_or_404(Judge, evalset=version.evalset, kind=Judge.Kind.OPENAI, pk=judge)
-    now = {"price_prompt": judge.prices.get("prompt"), "price_completion": judge.prices.get("completion")}
+    now = {f"price_{name}": judge.prices.get(name) for name in ("prompt", "cached", "completion")}
     now["currency"] = judge.prices.get("currency", "USD")
     form = PricesForm(request.POST or None, initial=now)
     if request.method == "POST" and form.is_valid():

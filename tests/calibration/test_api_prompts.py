@@ -63,6 +63,8 @@ def test_prices_hold_for_a_judge_that_calls_somebody(world, api):
     prices = {"judge": "llm", "price_prompt": 0.5, "price_completion": 1.5, "currency": "EUR"}
     told = api.post(f"{V}/judges/prices/", prices).json()
     assert told["prices"] == {"prompt": "0.5", "completion": "1.5", "currency": "EUR"}
+    told = api.post(f"{V}/judges/prices/", prices | {"price_cached": 0.125}).json()
+    assert told["prices"] == {"prompt": "0.5", "cached": "0.125", "completion": "1.5", "currency": "EUR"}
     problem(api.post(f"{V}/judges/prices/", {"judge": "llm", "price_prompt": 0.5}), 409)
     problem(api.post(f"{V}/judges/prices/", prices | {"currency": "euro"}), 400)
     problem(api.post(f"{V}/judges/prices/", prices | {"judge": "nobody"}), 404)

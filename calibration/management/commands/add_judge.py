@@ -26,6 +26,7 @@ class Command(BaseCommand):
         parser.add_argument("--reasoning", action="store_true", help="a reasoning model: no temperature")
         parser.add_argument("--reasoning-effort", default="", help="minimal, low, medium or high")
         parser.add_argument("--price-prompt", help="of a million tokens in")
+        parser.add_argument("--price-cached", help="of a million tokens in from the server's cache")
         parser.add_argument("--price-completion", help="of a million tokens out")
         parser.add_argument("--currency", default="USD")
         parser.add_argument("--api-key-variable", default="", help="default: JUDGE_API_KEY")

@@ -207,6 +207,33 @@ class Handler(BaseHTTPRequestHandler):
         usage = {"prompt_tokens": -1, "completion_tokens": 10**12, "total_tokens": "many"}
         self.answer({**completion(verdict(self.first_label(body))), "usage": usage})
 
+    def be_caching(self, body):
+        self.answer(self.with_cached(80, body))
+
+    def be_caching_more_than_it_read(self, body):
+        self.answer(self.with_cached(101, body))
+
+    def be_caching_less_than_nothing(self, body):
+        self.answer(self.with_cached(-80, body))
+
+    def be_caching_words(self, body):
+        self.answer(self.with_cached("80", body))
+
+    def be_caching_what_it_does_not_count(self, body):
+        answer = self.with_cached(80, body)
+        del answer["usage"]["prompt_tokens"]
+        self.answer(answer)
+
+    def be_caching_in_a_list(self, body):
+        answer = completion(verdict(self.first_label(body)))
+        answer["usage"]["prompt_tokens_details"] = [80]
+        self.answer(answer)
+
+    def with_cached(self, tokens, body):
+        answer = completion(verdict(self.first_label(body)))
+        answer["usage"]["prompt_tokens_details"] = {"cached_tokens": tokens}
+        return answer
+
     def be_usage_in_a_list(self, body):
         self.answer({**completion(verdict(self.first_label(body)), model=7), "usage": [100, 10]})
 

@@ -184,7 +184,8 @@ def test_judge_run_stops_at_its_budget_and_goes_on_with_a_larger_one(judge, vers
 @pytest.mark.django_db
 def test_add_judge_with_prices_and_a_reasoning_model(version):
     command("add_judge", "roles", "--name", "r", "--model", "m", "--reasoning", "--reasoning-effort", "low",
-            "--only-cited", "--price-prompt", "2.5", "--price-completion", "10")  # fmt: skip
+            "--only-cited", "--price-prompt", "2.5", "--price-cached", ".5",
+            "--price-completion", "10")  # fmt: skip
     judge = Judge.objects.get(name="r")
     assert judge.parameters == {"only_cited": True, "reasoning": True, "reasoning_effort": "low"}
-    assert judge.prices == {"prompt": "2.5", "completion": "10", "currency": "USD"}
+    assert judge.prices == {"prompt": "2.5", "cached": "0.5", "completion": "10", "currency": "USD"}

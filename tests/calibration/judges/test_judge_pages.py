@@ -195,6 +195,26 @@ def test_the_estimate_is_reckoned_from_earlier_calls_and_the_cache(client, versi
     assert estimate.seconds > 0
 
 
+def test_what_comes_from_the_servers_cache_is_cheaper_on_every_page(client, version, lead, judge, server):
+    client.force_login(lead)
+    prices = {"price_prompt": "1000", "price_cached": "100", "price_completion": "1000", "currency": "EUR"}
+    client.post(path("judge_prices", version, judge.pk), prices)
+    judge.refresh_from_db()
+    assert (
+        client.get(path("judge_prices", version, judge.pk)).context["form"]["price_cached"].value() == "100"
+    )
+    server.default = "caching"
+    run = run_inline(run=start_run(judge=judge, version=version))
+    page = client.get(path("judge_run", version, run.number)).content.decode()
+    assert "900 in, 90 out (720 in from the server's cache)" in page
+    assert "0.342000 EUR" in page
+    asked = {"judge": "fake", "repeats": 2}
+    estimate = client.get(path("confirm_judge_run", version), asked).context["form"].estimate
+    assert estimate.cached_tokens == round(0.8 * estimate.prompt_tokens)
+    dear = estimate.tokens - estimate.cached_tokens
+    assert estimate.cost == (Decimal(dear) + Decimal(estimate.cached_tokens) / 10) / 1000
+
+
 def test_start_with_a_budget_and_go_on_with_a_larger_one(client, version, lead, judge):
     client.force_login(lead)
     client.post(path("start_judge_run", version), {"judge": "fake", "repeats": 1, "budget_calls": "2"})
@@ -212,7 +232,13 @@ def test_start_with_a_budget_and_go_on_with_a_larger_one(client, version, lead, 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"price_prompt": "1"}, {"price_prompt": "-1", "price_completion": "1"}, {"currency": "euro"}],
+    [
+        {"price_prompt": "1"},
+        {"price_prompt": "-1", "price_completion": "1"},
+        {"price_cached": "1"},
+        {"price_prompt": "1", "price_completion": "1", "price_cached": "-1"},
+        {"currency": "euro"},
+    ],
 )
 def test_prices_with_bad_input(client, version, lead, judge, wrong):
     client.force_login(lead)

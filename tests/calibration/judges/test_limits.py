@@ -12,7 +12,7 @@ from django.utils import timezone
 from calibration import leases, services, work
 from calibration.models import Call, Endpoint, Judge, JudgeRun
 from calibration.queries import progress_of
-from calibration.services import Refused, resume_run, run_inline, start_run
+from calibration.services import Refused, resume_run, run_inline, set_prices, start_run
 from calibration.spending import Budget, cost_of
 
 pytestmark = pytest.mark.django_db
@@ -34,6 +34,44 @@ def test_cost_is_tokens_times_the_price_of_a_million():
     assert cost_of(1_000_000, 0, PRICES) == Decimal("2.50")
     assert cost_of(100, 10, PRICES) == Decimal("0.00035")
     assert cost_of(100, 10, {}) is None
+
+
+def test_cached_tokens_have_a_price_of_their_own_or_that_of_the_others():
+    assert cost_of(100, 10, {**PRICES, "cached": "0.25"}, cached_tokens=80) == Decimal("0.00017")
+    assert cost_of(100, 10, {**PRICES, "cached": "0"}, cached_tokens=80) == Decimal("0.00015")
+    assert cost_of(100, 10, PRICES, cached_tokens=80) == Decimal("0.00035")
+
+
+def test_what_the_server_had_in_its_cache_costs_a_run_less(priced, version, server):
+    """Of each call 20 tokens in, 80 cached and 10 out: 0.00017 USD, with a slip paid twice."""
+    set_prices(judge=priced, prices={**PRICES, "cached": "0.25"})
+    priced.refresh_from_db()
+    server.default = "caching"
+    server.script("rate_limited", "prose")
+    run = run_inline(run=start_run(judge=priced, version=version))
+    progress = progress_of(run)
+    assert (progress.prompt_tokens, progress.cached_tokens) == (1000, 720)
+    assert progress.cost == 9 * Decimal("0.00017") + Decimal("0.00035")
+    assert set(run.verdicts.values_list("cached_tokens", flat=True)) == {80}
+    assert run.calls.filter(cached_tokens=80).count() == 9
+
+
+def test_tokens_in_the_cache_stay_with_a_verdict_that_is_asked_again(judge, version, server, no_waiting):
+    """Half of what came was no answer; what both calls took from the cache is added."""
+    server.default = "caching"
+    run = run_inline(run=start_run(judge=judge, version=version))
+    run.verdicts.update(state="failed", label="", failure="timeout")
+    resume_run(run=run, retry_failed=True)
+    run_inline(run=run)
+    assert set(run.verdicts.values_list("prompt_tokens", "cached_tokens")) == {(200, 160)}
+
+
+def test_a_budget_of_money_reckons_with_the_price_of_cached_tokens(priced, version, server):
+    set_prices(judge=priced, prices={**PRICES, "cached": "0.25"})
+    priced.refresh_from_db()
+    server.default = "caching"
+    run = run_inline(run=start_run(judge=priced, version=version, budget=Budget(money=Decimal("0.00068"))))
+    assert (run.stop_reason, run.stop_detail, server.calls) == ("budget", "USD: 0.00068 of 0.00068", 4)
 
 
 def test_a_budget_of_calls_stops_the_run_with_the_reason(judge, version, server):

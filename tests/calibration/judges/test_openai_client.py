@@ -199,6 +199,26 @@ def test_a_usage_that_cannot_be_is_not_known(client, server, behaviour):
     assert isinstance(outcome.resolved_model, str)
 
 
+def test_what_the_server_had_in_its_cache_is_told(client, server):
+    server.default = "caching"
+    outcome = judge_target(client, prompt(), timeout=5)
+    assert (outcome.prompt_tokens, outcome.cached_tokens) == (100, 80)
+    assert outcome.exchanges[0].cached_tokens == 80
+
+
+@pytest.mark.parametrize("what", ["more_than_it_read", "less_than_nothing", "words", "in_a_list"])
+def test_cached_tokens_that_cannot_be_are_not_known(client, server, what):
+    server.default = f"caching_{what}"
+    outcome = judge_target(client, prompt(), timeout=5)
+    assert (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens) == (100, None, 10)
+
+
+def test_cached_tokens_of_no_prompt_tokens_are_not_known(client, server):
+    server.default = "caching_what_it_does_not_count"
+    outcome = judge_target(client, prompt(), timeout=5)
+    assert (outcome.prompt_tokens, outcome.cached_tokens) == (None, None)
+
+
 def test_keys_are_not_logged(client, server, caplog):
     caplog.set_level("DEBUG")
     server.script("unauthorized")
