@@ -70,7 +70,7 @@ class Ended:
 
 def with_material(verdicts):
     """The claims of a response share it: it is read, and made a row's object, once."""
-    return verdicts.select_related("claim__parent", "passage").prefetch_related(
+    return verdicts.select_related("claim__parent", "claim__withdrawal", "passage").prefetch_related(
         "response__item", "response__passages"
     )
 
@@ -94,6 +94,8 @@ def candidates_of(run: JudgeRun, verdicts: list[Verdict], setup: Setup | Extract
 
 
 def _candidate(verdict: Verdict, setup: Setup | Extracting) -> Candidate:
+    if verdict.claim is not None and hasattr(verdict.claim, "withdrawal"):
+        return Candidate(verdict, None, known=Permanent(Verdict.Failure.WITHDRAWN))
     try:
         prompt = prompt_of(verdict, setup)
         return Candidate(verdict, prompt, prompt.sha256)

@@ -73,6 +73,10 @@ class Progress:
         return self.prompt_tokens + self.completion_tokens
 
     @property
+    def can_be_retried(self) -> int:
+        return self.failed - self.failures_by_kind.get(Verdict.Failure.WITHDRAWN, 0)
+
+    @property
     def failures_by_kind(self) -> dict[str, int]:
         return {failed.kind: failed.count for failed in self.failures}
 

@@ -143,7 +143,7 @@ def targets_of_plan(plan: SentinelPlan) -> list[Target]:
 
 
 def _targets_of(verdicts: Sequence[int]) -> list[Target]:
-    rows = Verdict.objects.filter(pk__in=verdicts).order_by("pk")
+    rows = Verdict.objects.filter(pk__in=verdicts, claim__withdrawal__isnull=True).order_by("pk")
     return [Target(*row) for row in rows.values_list("dimension", "response_id", "claim_id", "passage_id")]
 
 

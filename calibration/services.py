@@ -503,7 +503,8 @@ def resume_run(*, run: JudgeRun, retry_failed: bool = False, budget: Budget | No
     run = JudgeRun.every.select_for_update().get(pk=run.pk)
     now = timezone.now()
     if retry_failed:
-        run.verdicts.filter(state=State.FAILED).update(state=State.PENDING, updated_at=now, **NOT_ANSWERED)
+        failed = run.verdicts.filter(state=State.FAILED).exclude(failure=Verdict.Failure.WITHDRAWN)
+        failed.update(state=State.PENDING, updated_at=now, **NOT_ANSWERED)
     run.verdicts.filter(state=State.PENDING).update(not_before=None)
     if not run.verdicts.filter(state__in=OPEN_STATES).exists():
         raise Refused(_("There is nothing left to do in this run."))

@@ -262,6 +262,7 @@ class Verdict(models.Model):
         NO_MAJORITY = "no_majority", _("the panel has no majority")
         NO_QUORUM = "no_quorum", _("too few of the panel have a label")
         OVERTAKEN = "overtaken", _("its claims were settled otherwise meanwhile")
+        WITHDRAWN = "withdrawn", _("its split was taken back before it was asked")
         CANCELLED = "cancelled", _("cancelled before it was asked")
         INTERNAL = "internal", _("internal error")
 
