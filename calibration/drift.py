@@ -145,11 +145,13 @@ def charts_of(
         for name, hits in wanted.items()
         for words in (findings.share_words(name, report.dimension),)
     }
-    first_calls = [column.run(0).select(gold.has) for column in columns]
     settled = table.select(gold.has)
     same = gold.codes[gold.has][:, None]
     charts["agreement"] = stats.run_chart(
-        [_share(settled, column, column.runs == same, _("agreement with gold")) for column in first_calls]
+        [
+            _share(settled, column, column.runs == same, _("agreement with gold"))
+            for column in (column.select(gold.has) for column in columns)
+        ]
     )
     return charts
 

@@ -85,7 +85,10 @@ def sentinel_drift(
     Returns
     -------
     SentinelDrift
-        p is 1 when correctness changed nowhere.
+        p is 1 when correctness changed nowhere. Of a judge that was asked several times about each target,
+        the first answers are compared. Where nothing has changed, one answer is as often right as another,
+        and the targets on which they differ fall on either side with probability 1/2; the majority of
+        several answers is right with another probability than one, and would differ without any drift.
 
     References
     ----------

@@ -10,14 +10,15 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.urls import reverse
 
+from annotate import rubric_text
 from calibration.comparing import Side, _errors, comparison
 from calibration.design import record_design
-from calibration.drift import charts_of
+from calibration.drift import charts_of, sentinel_figures
 from calibration.gold_export import export_gold
 from calibration.models import CalibrationReport, CalibrationSplit, Verdict
 from calibration.recompute import recompute
 from calibration.reports import build_report, judge_rates, standing
-from calibration.sentinels import plan_sentinels
+from calibration.sentinels import plan_sentinels, start_sentinel
 from calibration.spending import NO_BUDGET
 from calibration.stats.proportions import two_proportion_test
 from calibration.summaries import build_summary
@@ -327,5 +328,33 @@ def test_a_chart_of_drift_begins_with_the_mean_and_counts_items(repeated):
     (flagged,), (agreement,) = charts["flagged"], charts["agreement"]
     # The first call says what gold says, 80 of 240 bad; the other two flag 12 more.
     assert (flagged.share.numerator, flagged.share.denominator) == (pytest.approx(80 + 12 * 2 / 3), 240)
-    assert (agreement.share.numerator, agreement.share.denominator) == (240, 240)
+    assert (agreement.share.numerator, agreement.share.denominator) == (pytest.approx(240 - 12 * 2 / 3), 240)
     assert flagged.share.clusters == agreement.share.clusters == 60
+
+
+def test_a_sentinel_run_is_held_against_the_first_calls_and_their_likes(repeated):
+    """A judge that still answers as its first calls did has not drifted, whatever its other calls said."""
+    labelled, run, report = repeated
+    defined = next(entry["labels"] for entry in rubric_text.DIMENSIONS if entry["name"] == "grounding")
+    labelled.round.rubric_version.dimensions.filter(name="grounding").update(labels=defined)
+    plan = plan_sentinels(
+        judge_run=run, dimensions=["grounding"], targets=240, seed=1, every_days=7, budget=NO_BUDGET
+    )
+    again = as_it_said_first(start_sentinel(plan=plan))
+    figures = sentinel_figures(report, again)
+    assert (figures["sentinel"]["correct_before"], figures["sentinel"]["correct_now"]) == (240, 240)
+    assert (figures["sentinel"]["mcnemar"]["p"], figures["sentinel"]["flips"]["value"]) == (1, 0)
+    before, now = charts_of(report, plan)["agreement"]
+    assert (before.share.value, now.share.value) == (pytest.approx(232 / 240), 1)
+    assert (now.centre, now.outside) == (pytest.approx(232 / 240), False)
+
+
+def as_it_said_first(sentinel):
+    first = sentinel.sentinel_plan.judge_run.verdicts.filter(run_index=1)
+    labels = dict(first.values_list("claim", "label"))
+    for verdict in sentinel.verdicts.all():
+        verdict.state, verdict.label = "valid", labels[verdict.claim_id]
+        verdict.save()
+    sentinel.state = "complete"
+    sentinel.save()
+    return sentinel
