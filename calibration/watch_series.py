@@ -1,8 +1,9 @@
 """The series of a watch: shares of responses, day by day, by each judge that was asked and may be believed.
 
-All series count responses, so that they may stand under each other: REFUSED and CLARIFY of all responses,
-empty ones included, and responses with at least one claim that is flagged (or cannot be verified) of those
-with claims. A day without an interval is a day left out, with the reason.
+All series are of all responses, so that they may stand under each other and beside the rates of responses:
+the share that is REFUSED or CLARIFY, and the share with at least one claim that is flagged (or cannot be
+verified). A response without text or claims is in the total and no hit. A day without an interval is a day
+left out, with the reason.
 """
 
 from collections import Counter, defaultdict
@@ -30,7 +31,7 @@ class Day(NamedTuple):
     hits: int
     total: int
     left_out: int  # responses of the day without a usable verdict
-    without_claims: int  # responses that a series of claims says nothing about
+    without_claims: int  # responses of the total that make no hit in a series of claims
     why: str
 
 
@@ -83,13 +84,12 @@ class Series:
 
 
 def _share(day: Day, label: str) -> stats.Number:
-    excluded = {"no_valid_verdict": day.left_out, "no_statement": day.without_claims}
     return stats.clustered_rate(
         [1] * day.hits + [0] * (day.total - day.hits),
         [1] * day.total,
         label=label,
         unit="response",
-        excluded={reason: n for reason, n in excluded.items() if n},
+        excluded={"no_valid_verdict": day.left_out} if day.left_out else {},
         definition="control-chart",
     )
 
@@ -281,7 +281,7 @@ def _responses_of(judgings: Sequence[WatchJudging]) -> dict[int, int]:
 
 
 def _of_claims(judgings: Sequence[WatchJudging]) -> dict[int | None, Counter[str]]:
-    """A response counts when each of its claims has a valid verdict."""
+    """A response counts when each of its claims has a valid verdict, also when it has none."""
     valid = Q(state=Verdict.State.VALID)
     rows = (
         Verdict.objects.filter(run__in=_runs(judgings), run_index=1)
@@ -295,18 +295,19 @@ def _of_claims(judgings: Sequence[WatchJudging]) -> dict[int | None, Counter[str
         )
     )
     found: dict[int | None, Counter[str]] = {
-        run: Counter({"total": 0, "left_out": 0, "flagged": 0, "unverifiable": 0}) for run in _runs(judgings)
+        run: Counter({"asked": 0, "left_out": 0, "flagged": 0, "unverifiable": 0}) for run in _runs(judgings)
     }
     for row in rows.iterator(chunk_size=2000):
         counts = found[row["run"]]
+        counts["asked"] += 1
         if row["valid"] < row["asked"]:
             counts["left_out"] += 1
             continue
-        counts["total"] += 1
         counts["flagged"] += bool(row["flagged"])
         counts["unverifiable"] += bool(row["unverifiable"])
     responses = _responses_of(judgings)
     for judging in judgings:
         counts = found[judging.judge_run_id]
-        counts["without_claims"] = responses[judging.batch_id] - counts["total"] - counts["left_out"]
+        counts["total"] = responses[judging.batch_id] - counts["left_out"]
+        counts["without_claims"] = responses[judging.batch_id] - counts["asked"]
     return found

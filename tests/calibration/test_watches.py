@@ -18,6 +18,7 @@ from django.urls import reverse
 from annotate.services import rubric_v1
 from calibration.judges import baseline
 from calibration.models import Alert, Judge, JudgeRun, Verdict, Watch, WatchBatch, WatchJudging
+from calibration.rates import rates_of_judge_run
 from calibration.reports import build_report
 from calibration.watch_series import calendar, onset_of, series_of
 from calibration.watches import (
@@ -194,7 +195,7 @@ def test_a_trusted_judge_is_asked(labelled, trusted):
     a_day(watch, lines(2, 8, claims=claims))
     found = by_rate(watch, "lexical-baseline")
     # Both claims of each of eight answers: the second one's words stand in no passage.
-    assert (found["flagged"].days[0].hits, found["flagged"].days[0].total) == (8, 8)
+    assert (found["flagged"].days[0].hits, found["flagged"].days[0].total) == (8, 10)
     assert found["unverifiable"].days[0].hits == 0
 
 
@@ -429,13 +430,36 @@ def test_the_command_imports_a_day(labelled, tmp_path):
         call_command("import_watch", str(path), "--watch", "live", "--date", "March", stdout=io.StringIO())
 
 
-def test_a_response_without_claims_is_in_no_total_of_claims_and_counted(labelled, trusted):
+def test_a_response_without_claims_is_not_flagged_and_counted(labelled, trusted):
     watch = open_watch(version=labelled.version, name="production", judge=trusted)
     a_day(watch, lines(2, 7, empty=1, claims=["The ferry leaves at noon."]))
     flagged = by_rate(watch, judge="lexical-baseline")["flagged"]
-    assert (flagged.days[0].total, flagged.days[0].without_claims) == (7, 3)
-    assert flagged.shares[0].excluded == {"no_statement": 3}
+    assert (flagged.days[0].hits, flagged.days[0].total, flagged.days[0].without_claims) == (0, 10, 3)
+    assert flagged.shares[0].excluded == {}
     assert by_rate(watch)["refused"].days[0].without_claims == 0
+
+
+def test_the_claim_series_are_the_rates_of_responses(labelled, trusted):
+    """By hand: 4 of 10 flagged, three of them without a claim; one claim failed: 3 of the other 9."""
+    watch = open_watch(version=labelled.version, name="production", judge=trusted)
+    a_day(watch, lines(2, 7, empty=1, claims=["Dragons breathe purple fire."]))
+    run = JudgeRun.objects.get(watch_judgings__batch__watch=watch, judge=trusted)
+    verdicts = list(run.verdicts.order_by("pk"))
+    for verdict, label in zip(
+        verdicts, ["unsupported"] * 4 + ["unverifiable"] * 2 + ["supported"], strict=True
+    ):
+        Verdict.objects.filter(pk=verdict.pk).update(label=label)
+    for flagged, unverifiable, n in [(4, 2, 10), (3, 2, 9)]:
+        series = by_rate(watch, judge="lexical-baseline")
+        counts = {name: (one.days[0].hits, one.days[0].total) for name, one in series.items()}
+        assert counts == {"flagged": (flagged, n), "unverifiable": (unverifiable, n)}
+        rates = rates_of_judge_run(
+            judge_run=run, dimension="grounding", unit="response", runs=run.system_runs.all()
+        )
+        assert rates["hallucination"]["value"] == series["flagged"].shares[0].value == flagged / n
+        assert rates["unverifiable_share"]["value"] == series["unverifiable"].shares[0].value
+        Verdict.objects.filter(pk=verdicts[0].pk).update(state="failed", label="", failure="timeout")
+    assert series["flagged"].days[0].left_out == 1
 
 
 def test_the_page_says_what_each_share_of_a_day_rests_on(client, lead, labelled, trusted):
@@ -445,4 +469,4 @@ def test_the_page_says_what_each_share_of_a_day_rests_on(client, lead, labelled,
     page = BeautifulSoup(client.get(url("watch", "production")).content, "html.parser")
     cells = [" ".join(cell.get_text(" ").split()) for cell in page.select("td.num")]
     assert any("2 of 10" in cell for cell in cells), cells
-    assert any("of 7 · left out: 3, responses without a claim" in cell for cell in cells), cells
+    assert any("of 10 · 3 of these without a claim" in cell for cell in cells), cells
