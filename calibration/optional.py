@@ -6,7 +6,7 @@ show one of them knows which figures that closes. No database and no framework h
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +33,27 @@ FULL, PARTIAL, NO_SUPPORT = "full support", "partial support", "no support"
 INFORMATIVE = "informative"
 
 
+class Claimless(NamedTuple):
+    """A response without a claim: no target of a dimension of claims tells of it."""
+
+    response: int
+    item: int
+    run: int
+
+
 @dataclass(frozen=True)
 class Sources:
     """What else a figure needs to know of the responses."""
 
     cites: Mapping[int, Sequence[int | None]] = field(default_factory=dict)  # None: it was not served
     with_reference: Collection[int] = frozenset()  # items
+    claimless: Sequence[Claimless] = ()
+
+    def of_runs(self, runs: Collection[int]) -> "Sources":
+        return replace(self, claimless=[one for one in self.claimless if one.run in runs])
+
+    def of_items(self, items: Collection[int]) -> "Sources":
+        return replace(self, claimless=[one for one in self.claimless if one.item in items])
 
 
 @dataclass(frozen=True)
@@ -237,7 +252,7 @@ def _types(said: Said, _sources: Sources) -> Numbers:
 
 
 def _citations(said: Said, sources: Sources) -> Numbers:
-    """Citation recall and precision by people's labels; a response with an open one is left out.
+    """Citation recall and precision by labels; a response with an open one, or with no claim, is left out.
 
     People say of each cited passage how much it supports by itself. The others are taken to suffice without
     it where one of them supports all, or where it supports nothing.
@@ -249,8 +264,12 @@ def _citations(said: Said, sources: Sources) -> Numbers:
             scored.append(stats.CitedResponse(statements, SERVED))
             items.append(item)
             names.append(response)
-    scores = stats.citation_scores(scored, clusters=items, repeats_of=names)
     open_ones = len(np.unique(claims.response)) - len(set(names))
+    for absent in sources.claimless:
+        scored.append(stats.CitedResponse((), SERVED))
+        items.append(absent.item)
+        names.append(absent.response)
+    scores = stats.citation_scores(scored, clusters=items, repeats_of=names)
     return [
         replace(number, excluded={**number.excluded, "unlabelled_claims": open_ones}).as_dict()
         for number in (scores.recall, scores.precision)

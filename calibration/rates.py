@@ -12,7 +12,16 @@ from calibration.extraction import runs_graded
 from calibration.levers import Setting
 from calibration.measures import Figures
 from calibration.models import JudgeRun
-from calibration.optional import Figure, Said, Sources, figures_for, informative_of, of_items, of_runs
+from calibration.optional import (
+    Claimless,
+    Figure,
+    Said,
+    Sources,
+    figures_for,
+    informative_of,
+    of_items,
+    of_runs,
+)
 from calibration.pairing import column_said, dimensions_of, judge_column, run_names, targets_of
 from calibration.rate_measures import Companions, rates_of, repeats_behind
 from calibration.table import Column, Ints, Table, Targets, nobody
@@ -213,7 +222,7 @@ def optional_rates(
 
 
 def _optional_entry(figure: Figure, said: Said, sources: Sources, scope: Scope) -> Figures:
-    said = of_runs(said, scope.counted)
+    said, sources = of_runs(said, scope.counted), sources.of_runs(scope.counted)
     targets = said[figure.needs[0]][0]
     repeats: Figures = {}
     for name, (_targets, column) in said.items():
@@ -226,7 +235,7 @@ def _optional_entry(figure: Figure, said: Said, sources: Sources, scope: Scope) 
         "per_system": [
             {
                 "system": name,
-                "numbers": figure.numbers(of_runs(said, [run]), sources),
+                "numbers": figure.numbers(of_runs(said, [run]), sources.of_runs([run])),
             }
             if run in scope.shown
             else {"system": name}
@@ -237,7 +246,7 @@ def _optional_entry(figure: Figure, said: Said, sources: Sources, scope: Scope) 
             {
                 "name": name,
                 "value": value,
-                "numbers": figure.numbers(of_items(said, items), sources),
+                "numbers": figure.numbers(of_items(said, items), sources.of_items(items)),
             }
             for (name, value), items in _items_by_stratum(targets).items()
             if name not in scope.telling
@@ -246,19 +255,22 @@ def _optional_entry(figure: Figure, said: Said, sources: Sources, scope: Scope) 
 
 
 def _items_by_stratum(targets: Targets) -> dict[tuple[str, str], list[int]]:
+    """All items of each stratum in which there is a target."""
     present = set(np.unique(targets.item).tolist())
     found: dict[tuple[str, str], list[int]] = {}
     for item, facts in targets.item_facts.items():
-        for stratum in facts["strata"].items() if item in present else ():
+        for stratum in facts["strata"].items():
             found.setdefault(stratum, []).append(item)
-    return dict(sorted(found.items()))
+    return {stratum: items for stratum, items in sorted(found.items()) if not present.isdisjoint(items)}
 
 
 def sources_of(said: Said, version: EvalSetVersion, runs: Iterable[SystemRun]) -> Sources:
     """What the optional figures want to know beside the labels, looked up only where one asks for it."""
     runs = list(runs)
+    scores_citations = {"citation_recall", "citation_support"} <= set(said)
     return Sources(
-        cites=_cites(runs) if {"citation_recall", "citation_support"} <= set(said) else {},
+        cites=_cites(runs) if scores_citations else {},
+        claimless=_claimless(runs) if scores_citations else (),
         with_reference=_items_with_reference(version) if "correctness" in said else frozenset(),
     )
 
@@ -276,6 +288,11 @@ def _cites(runs: Sequence[SystemRun]) -> dict[int, tuple[int | None, ...]]:
             "pk", "response_id", "source_ids", "parent__source_ids"
         )
     }
+
+
+def _claimless(runs: Sequence[SystemRun]) -> list[Claimless]:
+    responses = Response.objects.filter(~Exists(Claim.objects.filter(response=OuterRef("pk"))), run__in=runs)
+    return [Claimless(*row) for row in responses.order_by("pk").values_list("pk", "item_id", "run_id")]
 
 
 def _items_with_reference(version: EvalSetVersion) -> frozenset[int]:

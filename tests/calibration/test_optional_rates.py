@@ -152,6 +152,31 @@ def test_citations_are_scored_as_in_the_worked_examples():
     assert recall["excluded"] == {"unlabelled_claims": 1}
 
 
+def test_a_response_without_a_claim_is_left_out_of_the_citation_scores_and_listed():
+    """EX-C4: an empty answer changes no mean; ours counts it, with its system and its stratum."""
+    labelled = asks(labelled_set(), "citation_recall", "citation_support")
+    labelled.run("main")
+    other = labelled.run("other")
+    for number, text in enumerate(["", "Hello."]):
+        item = labelled.item(f"c{number}", strata={"half": "b"})
+        labelled.response(f"claimless{number}", item=item, run=other, text=text)
+    cited = labelled.response("cited", item=labelled.item("i", strata={"half": "a"}))
+    (p1,) = served(cited, "p1")
+    claim = labelled.claim(cited, source_ids=["p1"])
+    says(labelled, cited, "citation_recall", "fully supported", claim=claim)
+    says(labelled, cited, "citation_support", "full support", claim=claim, passage=p1)
+    bare = labelled.response("bare", item=labelled.item("b", strata={"half": "b"}), run=other)
+    labelled.claim(bare)
+    [figure] = [f for f in shown(labelled)[0]["optional"] if f["name"] == "citation_scores"]
+    recall, precision = figure["numbers"]
+    assert (recall["value"], recall["n"], recall["excluded"]) == (0.5, 2, {"no_statement": 2})
+    assert (precision["value"], precision["excluded"]) == (1, {"no_statement": 2, "no_citation": 1})
+    parts = [entry["numbers"][0]["excluded"] for entry in figure["per_system"]]
+    assert parts == [{}, {"no_statement": 2}]
+    strata = {entry["value"]: entry["numbers"][0]["excluded"] for entry in figure["per_stratum"]}
+    assert strata == {"a": {}, "b": {"no_statement": 2}}
+
+
 def test_decisions_and_kinds_of_hallucination_have_their_own_denominators():
     labelled = asks(labelled_set(), "hallucination_type", "decision_relevance")
     rows = [
