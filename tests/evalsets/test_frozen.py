@@ -12,11 +12,20 @@ from tests.evalsets.files import jsonl, line, rows_of_every_table
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def version():
+def frozen_version():
     made = import_evalset(stream=jsonl(line(id="r1", item_id="q1")), filename="f.jsonl", name="frozen")
     freeze_run(run=made.runs[0])
     return freeze_version(version=made.version)
+
+
+@pytest.fixture(scope="module")
+def kept_version(kept):
+    return kept(frozen_version)
+
+
+@pytest.fixture
+def version(kept_version, db):
+    return EvalSetVersion.objects.get(pk=kept_version.pk)
 
 
 @pytest.fixture
