@@ -84,7 +84,7 @@ def assert_alike(one, other):
         assert value == (pytest.approx(wanted, abs=1e-12) if isinstance(wanted, float) else wanted), path
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**9), unit=st.sampled_from(["claim", "decision", "response"]))
 def test_columns_give_the_rates_that_words_give(seed, unit):
     drawn = Drawn(seed)
@@ -99,7 +99,7 @@ def test_columns_give_the_rates_that_words_give(seed, unit):
     assert_alike(of_columns.as_dict(), of_words.as_dict())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_claims_are_counted_as_one_after_the_other(seed):
     drawn = Drawn(seed)

@@ -55,7 +55,7 @@ def columns(lists):
     return np.array(pairs, dtype=np.int64).reshape(-1, 2).T
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10**9), k=st.integers(1, 7))
 def test_columns_are_scored_as_one_response_after_the_other(seed, k):
     expected, responses = drawn(seed)
