@@ -240,7 +240,9 @@ class Claim(models.Model):
     """One checkable statement. A child of a split has a parent: an overlay that no content hash sees."""
 
     response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="claims")
-    parent = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="parts")
+    parent = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="parts", db_index=False
+    )
     position = models.PositiveIntegerField()
     claim_id = models.CharField(max_length=500)
     text = models.TextField()
@@ -250,6 +252,10 @@ class Claim(models.Model):
 
     class Meta:
         ordering = ["response", "position", "pk"]
+        indexes = [
+            # Of parts only: SQLite would look for the whole claims of a run among all that have no parent.
+            models.Index(fields=["parent"], condition=Q(parent__isnull=False), name="claim_parts"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["response", "claim_id"], name="claim_id_once"),
             models.CheckConstraint(condition=~Q(text=""), name="claim_has_text"),

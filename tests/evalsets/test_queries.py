@@ -1,7 +1,9 @@
 """Composition and its warnings."""
 
 import pytest
+from django.db import connection
 
+from evalsets.models import Claim
 from evalsets.queries import composition, evalsets_of, next_steps, runs_of
 from evalsets.services import add_member, freeze_run, freeze_version, import_evalset
 from tests.evalsets.files import jsonl, line
@@ -102,3 +104,17 @@ def test_a_person_sees_their_eval_sets_with_their_roles(person):
     for role in ("lead", "grader", "grader"):
         add_member(evalset=evalset, person=someone, role=role)
     assert [(found.name, found.roles) for found in evalsets_of(someone)] == [("set", ["grader", "lead"])]
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL plans by what it has counted")
+@pytest.mark.parametrize(
+    ("wanted", "index"),
+    [
+        ({"response__run": 1, "parent__isnull": True}, "evalsets_claim_response_id_"),
+        ({"response__version": 1, "parent__isnull": True}, "evalsets_claim_response_id_"),
+        ({"parent": 1}, "claim_parts"),
+    ],
+)
+def test_claims_of_a_run_and_parts_of_a_claim_are_found_by_an_index(wanted, index):
+    plan = Claim.objects.filter(**wanted).order_by().values("pk").explain()
+    assert f"INDEX {index}" in plan
