@@ -1,14 +1,16 @@
 """Settings come from the environment, and a wrong value stops the start with its name."""
 
 import json
+import runpy
 import stat
 import subprocess
 import sys
 
 import pytest
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
-from tests.processes import app_environment
+from tests.processes import OWN_VARIABLES, app_environment
 
 SHOW = (
     "import json; from django.conf import settings as s; "
@@ -67,10 +69,19 @@ def shown(data_dir, **variables):
         ("EMAIL_USE_TLS", "starttls"),
     ],
 )
-def test_wrong_value_stops_the_start_with_its_name_and_no_traceback(tmp_path, name, value):
-    outcome = manage(tmp_path, "diffsettings", **{name: value})
+def test_wrong_value_is_refused_with_its_name(tmp_path, monkeypatch, name, value):
+    for other in OWN_VARIABLES | {"TOUCHSTONE_TESTING"}:
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv("DATA_DIR", str(tmp_path))
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ImproperlyConfigured, match=f"^{name} "):
+        runpy.run_path(str(settings.BASE_DIR / "config" / "settings.py"))
+
+
+def test_refused_value_stops_the_start_with_a_sentence_and_no_traceback(tmp_path):
+    outcome = manage(tmp_path, "diffsettings", TRUST_GATE='{"min_youden": 7}')
     assert outcome.returncode == 1
-    assert outcome.stderr.startswith(f"The settings are wrong: {name} ")
+    assert outcome.stderr.startswith("The settings are wrong: TRUST_GATE ")
     assert "Traceback" not in outcome.stderr
 
 
