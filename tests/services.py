@@ -237,6 +237,6 @@ def manage(
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     return {
         **browser_type_launch_args,
-        "executable_path": _or_say_what_is_missing(servers.chromium_program),
+        "executable_path": _or_say_what_is_missing(servers.headless_program),
         "args": servers.CHROMIUM_ARGUMENTS,
     }

@@ -115,3 +115,11 @@ def test_missing_server_is_named(monkeypatch):
     monkeypatch.setattr(servers.shutil, "which", lambda name: None)
     with pytest.raises(servers.ServerMissing, match="Chromium is missing: install the package chromium"):
         servers.chromium_program()
+
+
+@pytest.mark.parametrize("there", ["chromium", "chromium-headless-shell"])
+def test_browser_without_windows_is_wanted_and_any_other_will_do(monkeypatch, there):
+    monkeypatch.setattr(servers.shutil, "which", lambda name: f"/bin/{name}" if name == there else None)
+    assert servers.headless_program() == servers.chromium_program() == f"/bin/{there}"
+    assert "chromium" not in servers.missing_packages()
+    assert ("chromium-headless-shell" in servers.wanted_packages()) == (there == "chromium")
