@@ -215,10 +215,11 @@ def test_a_judge_that_is_not_trusted_is_not_asked(labelled, trusted):
 def test_what_it_said_before_is_withheld_when_its_gate_closes(client, lead, labelled, trusted):
     watch = open_watch(version=labelled.version, name="production", judge=trusted)
     a_day(watch, lines(0, 7, claims=["Harbour taxes doubled overnight somewhere."]))
+    client.force_login(lead)
     assert by_rate(watch, "lexical-baseline")
+    assert "flagged claim" in client.get(url("watch", "production")).content.decode()
     Judge.objects.filter(pk=trusted.pk).update(parameters={"changed": True})
     assert by_rate(watch, "lexical-baseline") == {}
-    client.force_login(lead)
     page = BeautifulSoup(client.get(url("watch", "production")).content, "html.parser").get_text()
     assert "Withheld" in page
     assert "flagged claim" not in page

@@ -347,17 +347,14 @@ def test_the_page_works_without_javascript(client, version, lead, run):
 
 
 def test_the_pages_tell_no_label_shares(client, version, lead, judge, server):
-    """Two labels in unequal numbers: neither the words nor the counts may show before the gate says so."""
-    run = start_run(judge=judge, version=version, dimensions=["grounding"])
-    server.default = "picky"
+    run = start_run(judge=judge, version=version)
     work.work_through(run_id=run.pk)
-    counts = {label: run.verdicts.filter(label=label).count() for label in ("supported", "unsupported")}
-    assert counts == {"supported": 3, "unsupported": 3}
+    assert set(run.verdicts.values_list("label", flat=True)) == {"supported", "REFUSED"}
     client.force_login(lead)
     for name in ("judges", "judge_run", "judge_run_progress"):
         page = client.get(path(name, version, *arguments_of(name, run))).content.decode()
         assert "supported" not in page
-        assert "ANSWERED" not in page
+        assert "REFUSED" not in page
 
 
 def test_stop_and_resume(client, version, lead, run):
@@ -413,6 +410,7 @@ def test_hostile_text_stays_text(client, version, lead, run):
     client.force_login(lead)
     for name in ("verdicts", "judge_run"):
         page = client.get(path(name, version, run.number)).content.decode()
+        assert "&lt;b&gt;model" in page
         for tag in ("<script>alert", "<img src=x", "<b>model", "<i>", "<u>"):
             assert tag not in page
 
