@@ -145,7 +145,7 @@ def asymptotic_interval(sample):
     return None if result.low is None else (result.low, result.high)
 
 
-@replicates(600)
+@replicates(1200)
 @pytest.mark.parametrize(("items", "floor"), [(20, 0.91), (40, 0.93), (80, 0.93)])
 @pytest.mark.parametrize("clustered", [True, False], ids=["clustered", "independent"])
 def test_kappa_jackknife_holds(items, floor, clustered, replicates):
@@ -155,7 +155,7 @@ def test_kappa_jackknife_holds(items, floor, clustered, replicates):
 
 @pytest.mark.parametrize("items", [20, 40])
 def test_asymptotic_interval_of_kappa_fails_on_clustered_claims(items):
-    share = covered(graded_sample(items, True), asymptotic_interval, true_kappa(), 600, seed=items)
+    share = covered(graded_sample(items, True), asymptotic_interval, true_kappa(), 1200, seed=items)
     assert share < 0.91
 
 
