@@ -101,7 +101,7 @@ def chromium_program() -> str:
 
 
 def headless_program() -> str:
-    """Chromium without windows where it is there: they take half of what a page costs, unseen."""
+    """Chromium without windows where it is there: a page costs half as much in it."""
     return shutil.which(HEADLESS) or chromium_program()
 
 
@@ -313,28 +313,21 @@ def main(command: list[str]) -> int:
                 continue
 
 
-def missing_packages() -> list[str]:
+def missing_packages() -> str:
     """The system packages whose programs are not on this machine, by Debian's names."""
-    programs = {"postgresql": postgres_programs, "redis-server": redis_program, "chromium": chromium_program}
+    programs = {"postgresql": postgres_programs, "redis-server": redis_program, HEADLESS: headless_program}
     missing = []
     for package, find in programs.items():
         try:
             find()
         except ServerMissing:
             missing.append(package)
-    return missing
-
-
-def wanted_packages() -> list[str]:
-    """What is missing, and the quicker Chromium also where there is one."""
-    needed = [package for package in missing_packages() if package != "chromium"]
-    return needed if shutil.which(HEADLESS) else [*needed, HEADLESS]
+    return " ".join(missing)
 
 
 if __name__ == "__main__":
-    packages = {"--missing": missing_packages, "--wanted": wanted_packages}
-    if len(sys.argv) == 2 and sys.argv[1] in packages:
-        sys.exit(print(*packages[sys.argv[1]]()))
+    if sys.argv[1:] == ["--missing"]:
+        sys.exit(print(missing_packages()))
     try:
         sys.exit(main(sys.argv[1:]))
     except ServerMissing as missing:
