@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from json.encoder import encode_basestring
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -110,6 +111,8 @@ def json_of(value: Any) -> str:
     """The encoder is slow to start: it is left out where the text is plain."""
     if value is None:
         return "null"
+    if type(value) is str:
+        return encode_basestring(value)
     if type(value) is int:
         return str(value)
     if value is True or value is False:
@@ -214,14 +217,14 @@ def cells_of(values: Sequence[Any]) -> Cells:
 def texts_of(values: Sequence[Any], cells: Cells) -> list[str]:
     """The JSON of the same values: that of a nested one is its cell."""
     return [
-        json_of(value) if cell is None or cell is value else cell
+        "null" if cell is None else encode_basestring(cell) if cell is value else cell
         for value, cell in zip(values, cells, strict=True)
     ]
 
 
 def csv_cell(cell: str | None) -> str:
     """As it stands in the CSV file: nothing that a spreadsheet would run."""
-    if cell is None:
+    if not cell:
         return ""
     text = inert(cell)
     if '"' in text:
