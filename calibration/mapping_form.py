@@ -1,5 +1,6 @@
 """Which column is which field, and which label which of ours, as a lead chooses it on a page."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -63,9 +64,7 @@ class MappingForm(PlainForm):
         shown: dict[str, Any] | None = None if data is None else dict(data.items())
         super().__init__(shown)
         self.plan, self.items_known = plan, items_known
-        self.not_seen: set[int] = (
-            set()
-        )  # questions that were not on the page that was sent: nobody confirmed them
+        self.not_seen = set[int]()  # questions that the page that was sent did not ask
         chosen = mapping.columns if mapping.columns is not None else plan.suggested
         for index, column in enumerate(plan.columns):
             target = chosen.get(column, KEEP)
@@ -75,7 +74,7 @@ class MappingForm(PlainForm):
         for index, question in enumerate(plan.questions.values()):
             rule = (mapping.labels or {}).get(question.name) or self._by_our_names(question)
             self._ask(index, question, rule)
-            if shown is not None and f"question-{index}" not in shown:
+            if shown is not None and shown.get(f"asked-{index}") != mark_of(question.name):
                 self.not_seen.add(index)
                 shown |= {name: self.fields[name].initial for name in self._names(index, question)}
 
@@ -90,9 +89,13 @@ class MappingForm(PlainForm):
 
     def _names(self, index: int, question) -> list[str]:
         values = [f"value-{index}-{place}" for place, _value in enumerate(self._values(question))]
-        return [f"question-{index}", f"name-{index}", *values]
+        return [f"asked-{index}", f"question-{index}", f"name-{index}", *values]
 
     def _ask(self, index: int, question, rule: LabelRule | None) -> None:
+        # Another column may be the first of labels by the time this is sent: answers belong to a question.
+        self.fields[f"asked-{index}"] = forms.CharField(
+            required=False, widget=forms.HiddenInput, initial=mark_of(question.name)
+        )
         dimensions = [("", _("choose")), *((name, name) for name in LABELS)]
         self.fields[f"question-{index}"] = forms.ChoiceField(
             label=_("Dimension"),
@@ -129,6 +132,7 @@ class MappingForm(PlainForm):
             ]
             yield {
                 "seen": seen,
+                "asked": self[f"asked-{index}"],
                 "dimension": self[f"question-{index}"],
                 "name": self[f"name-{index}"],
                 "values": values,
@@ -183,6 +187,11 @@ class MappingForm(PlainForm):
     @property
     def takes_labels(self) -> bool:
         return any(rule.dimension != LEAVE_OUT for rule in self._rules().values())
+
+
+def mark_of(question: str) -> str:
+    """Its name may hold what does not come back from a browser as it was sent."""
+    return hashlib.sha256(question.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _targets(column: str, target: str) -> list:

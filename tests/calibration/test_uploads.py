@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from annotate.models import Annotation
 from calibration import exchange, uploads
+from calibration.mapping_form import mark_of
 from calibration.models import Upload
 from evalsets.models import EvalSet, EvalSetVersion
 from tests.evalsets.files import jsonl, line
@@ -24,6 +25,8 @@ LABELS = {
     for index, values in enumerate((("supported", "contradicted"), ("supported", "unverifiable")))
     for place, ours in enumerate(values)
 } | {"question-0": "grounding", "question-1": "grounding", "name-0": "ada", "name-1": "ben"}
+ASKED = {f"asked-{index}": mark_of(name) for index, name in enumerate(("Urteil Ada", "Urteil Ben"))}
+LABELS |= ASKED
 
 
 @pytest.fixture(autouse=True)
@@ -76,9 +79,18 @@ def test_labels_called_as_ours_stand_chosen_and_are_not_imported_before_they_wer
         assert page.count(f'<option value="{chosen}" selected>') == 1  # Ada's; what Ben means nobody knows
     assert 'name="name-0" value="Urteil Ada"' in page
     assert 'name="name-1" value="' not in page
-    labels = {"question-0": "grounding", "name-0": "Ada", "value-0-0": "supported", "question-1": "-"}
+    labels = {"question-0": "grounding", "name-0": "Ada", "value-0-0": "supported", "question-1": "-"} | ASKED
     client.post(url, {**COLUMNS, **labels, "act": "import"})
     assert list(Annotation.objects.values_list("grader__name", "label")) == [("Ada", "supported")]
+
+
+def test_answers_about_one_column_are_not_taken_for_those_about_another(client, sender):
+    """Ben's column is the first of labels now; what was said of Ada's stands at its place on the page."""
+    columns = COLUMNS | {"column-4": "-"}
+    answer = client.post(sent(client), {**columns, **LABELS, "act": "import"})
+    assert answer.status_code == 422
+    assert "Say what its labels are here" in answer.content.decode()
+    assert EvalSet.objects.count() == 0
 
 
 def test_a_label_without_a_choice_is_an_error_of_the_form(client, sender):
