@@ -43,30 +43,22 @@ def clean_base_url(url: str) -> str:
     return url.rstrip("/")
 
 
+def _price(label: Any, help_text: Any = "") -> forms.DecimalField:
+    return forms.DecimalField(
+        label=label, required=False, min_value=0, max_digits=12, decimal_places=6, help_text=help_text
+    )
+
+
 class PricesForm(PlainForm):
-    price_prompt = forms.DecimalField(
-        label=_("Price of a million tokens in"),
-        required=False,
-        min_value=0,
-        max_digits=12,
-        decimal_places=6,
-        help_text=_("With both prices the pages tell what a run will cost and what it has cost."),
+    price_prompt = _price(
+        _("Price of a million tokens in"),
+        _("With both prices the pages tell what a run will cost and what it has cost."),
     )
-    price_cached = forms.DecimalField(
-        label=_("Price of a million tokens in from the server's cache"),
-        required=False,
-        min_value=0,
-        max_digits=12,
-        decimal_places=6,
-        help_text=_("Empty: they cost as much as the other tokens in."),
+    price_cached = _price(
+        _("Price of a million tokens in from the server's cache"),
+        _("Empty: they cost as much as the other tokens in."),
     )
-    price_completion = forms.DecimalField(
-        label=_("Price of a million tokens out"),
-        required=False,
-        min_value=0,
-        max_digits=12,
-        decimal_places=6,
-    )
+    price_completion = _price(_("Price of a million tokens out"))
     currency = forms.RegexField(r"^[A-Z]{3}$", label=_("Currency"), required=False, initial="USD")
 
     def clean(self):
