@@ -73,10 +73,11 @@ class MappingForm(PlainForm):
             )
         for index, question in enumerate(plan.questions.values()):
             rule = (mapping.labels or {}).get(question.name) or self._by_our_names(question)
-            self._ask(index, question, rule)
+            asked = self._asked(index, question, rule)
+            self.fields |= asked
             if shown is not None and shown.get(f"asked-{index}") != mark_of(question.name):
                 self.not_seen.add(index)
-                shown |= {name: self.fields[name].initial for name in self._names(index, question)}
+                shown |= {name: field.initial for name, field in asked.items()}
 
     def _by_our_names(self, question) -> LabelRule | None:
         """Labels that are called as ours are, to begin with; such a column has the name of who gave them."""
@@ -87,32 +88,31 @@ class MappingForm(PlainForm):
         name = question.name if question.name in self.plan.columns else ""
         return LabelRule(dimension, {value: value for value in values}, name)
 
-    def _names(self, index: int, question) -> list[str]:
-        values = [f"value-{index}-{place}" for place, _value in enumerate(self._values(question))]
-        return [f"asked-{index}", f"question-{index}", f"name-{index}", *values]
-
-    def _ask(self, index: int, question, rule: LabelRule | None) -> None:
-        # Another column may be the first of labels by the time this is sent: answers belong to a question.
-        self.fields[f"asked-{index}"] = forms.CharField(
-            required=False, widget=forms.HiddenInput, initial=mark_of(question.name)
-        )
+    def _asked(self, index: int, question, rule: LabelRule | None) -> dict[str, forms.Field]:
         dimensions = [("", _("choose")), *((name, name) for name in LABELS)]
-        self.fields[f"question-{index}"] = forms.ChoiceField(
-            label=_("Dimension"),
-            required=False,
-            choices=[*dimensions, (LEAVE_OUT, _("leave its labels out"))],
-            initial=rule.dimension if rule else "",
-        )
-        self.fields[f"name-{index}"] = forms.CharField(
-            label=_("Who gave them"), required=False, max_length=200, initial=rule.name if rule else ""
-        )
+        fields: dict[str, forms.Field] = {
+            # Another column may be the first of labels by the time this is sent: answers are to a question.
+            f"asked-{index}": forms.CharField(
+                required=False, widget=forms.HiddenInput, initial=mark_of(question.name)
+            ),
+            f"question-{index}": forms.ChoiceField(
+                label=_("Dimension"),
+                required=False,
+                choices=[*dimensions, (LEAVE_OUT, _("leave its labels out"))],
+                initial=rule.dimension if rule else "",
+            ),
+            f"name-{index}": forms.CharField(
+                label=_("Who gave them"), required=False, max_length=200, initial=rule.name if rule else ""
+            ),
+        }
         for place, value in enumerate(self._values(question)):
-            self.fields[f"value-{index}-{place}"] = forms.ChoiceField(
+            fields[f"value-{index}-{place}"] = forms.ChoiceField(
                 label=value,
                 required=False,
                 choices=_labels(),
                 initial=rule.values.get(value, "") if rule else "",
             )
+        return fields
 
     def _values(self, question) -> list[str]:
         return [] if question.too_many else sorted(question.values)
