@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from datetime import date
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -13,6 +14,7 @@ from calibration.watch_series import Series
 from evalsets.inert import inert
 
 WIDTH, HEIGHT = 640, 110
+DATES = 8  # on the axis; of fewer days than these each has its own
 
 
 def time_series(series: Iterable[Series], marks: Sequence[WatchMark]) -> dict[str, Any]:
@@ -45,7 +47,9 @@ def _panel(series: Series, marks: list[dict[str, Any]], domain: list[str]) -> di
         }
         for _first, last, point in series.points
     ]
-    axis = {"title": None, "format": "%-d %b", "tickCount": 8, "labelOverlap": True}
+    first, last = map(date.fromisoformat, domain)
+    ticks = "day" if (last - first).days < DATES else DATES  # not one every few hours
+    axis = {"title": None, "format": "%-d %b", "tickCount": ticks, "labelOverlap": True}
     x = {"field": "day", "type": "temporal", "scale": {"domain": domain}, "axis": axis}
     y = {
         "type": "quantitative",

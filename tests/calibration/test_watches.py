@@ -395,6 +395,16 @@ def test_the_series_can_be_taken_away(client, lead, watch):
     assert b"<svg" in client.get(url("watch_chart", "production", "svg")).content
 
 
+@pytest.mark.once
+def test_each_of_a_few_days_stands_once_on_the_axis(client, lead, watch):
+    for day in (DAY, DAY + timedelta(days=1)):
+        a_day(watch, lines(refused=20, answered=40, start=day.day * 100), day=day)
+    client.force_login(lead)
+    soup = BeautifulSoup(client.get(url("watch_chart", "production", "svg")).content, "html.parser")
+    dates = [text.get_text() for text in soup.find_all("text") if text.get_text().endswith(" Mar")]
+    assert dates == ["1 Mar", "2 Mar"] * 2  # of refusals and of asking back
+
+
 def test_for_other_roles_it_does_not_exist(client, grader_a, stranger, watch):
     for person in (grader_a, stranger):
         client.force_login(person)
