@@ -81,9 +81,8 @@ def log_in(context, site):
     page.fill("[name=username]", "grader_a")
     page.fill("[name=password]", "a password")
     page.keyboard.press("Enter")
-    expect(page).to_have_title(
-        "Your work · Touchstone", timeout=30_000
-    )  # a password takes a while, on purpose
+    # To check a password takes a while, on purpose.
+    expect(page).to_have_title("Your work · Touchstone", timeout=30_000)
     return page
 
 
